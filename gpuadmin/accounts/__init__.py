@@ -1,0 +1,1 @@
+"""Users, roles, API tokens and the audit record."""

@@ -1,0 +1,1 @@
+"""REST over HTTP. Django REST framework is used here and nowhere else."""

@@ -1,0 +1,1 @@
+"""The watcher and the poll: read, a pure difference, one transaction."""

@@ -1,0 +1,1 @@
+"""What there is now: clusters, nodes, cards, MIG instances, resources, findings."""

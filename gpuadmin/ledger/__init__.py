@@ -1,0 +1,1 @@
+"""What was: raw readings and hardware events."""

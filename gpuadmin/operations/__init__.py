@@ -1,0 +1,1 @@
+"""Every change: preview, confirm, run, verify, undo."""

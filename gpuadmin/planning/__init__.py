@@ -1,0 +1,1 @@
+"""Pure rules: dataclasses in, verdict or plan out. No Django, no clock, no I/O."""

@@ -1,0 +1,1 @@
+"""HTML pages: views, view models, forms."""
