@@ -116,7 +116,7 @@ class Xid(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer. ``state``: "paused" after a release (C18), "error" when NVML can't be read."""
+    """A whole answer. ``state``: "paused" after a release (C18), "error": NVML can't be read."""
 
     version: int = CONTRACT_VERSION
     agent_version: str
@@ -155,5 +155,7 @@ def decode_report(body: bytes) -> Report:
     """
     report = msgspec.json.decode(body, type=Report)
     if report.version != CONTRACT_VERSION:
-        raise msgspec.ValidationError(f"report version {report.version}, known is {CONTRACT_VERSION}")
+        raise msgspec.ValidationError(
+            f"report version {report.version}, known is {CONTRACT_VERSION}"
+        )
     return report
