@@ -1,0 +1,57 @@
+"""One real control plane for every test in this folder; see ``tests/controlplane``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane import build
+from tests.controlplane.plane import ControlPlane
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+_START_SECONDS = pytest.StashKey[float]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the binary here, in sight: within a test it would run into the test's time limit."""
+    if any(item.get_closest_marker("cluster") for item in session.items):
+        capture = session.config.pluginmanager.getplugin("capturemanager")
+        with capture.global_and_fixture_disabled():
+            build.binary()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say how long the control plane took to start."""
+    if seconds := config.stash.get(_START_SECONDS, None):
+        terminalreporter.write_line(f"control plane: took pods {seconds:.1f} s after its start")
+
+
+@pytest.fixture(scope="session")
+def plane(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[ControlPlane]:
+    """A control plane that takes pods, shared by all tests: leave no node behind."""
+    with ControlPlane(tmp_path_factory.mktemp("plane")) as running:
+        pytestconfig.stash[_START_SECONDS] = running.start_seconds
+        yield running
+
+
+@pytest.fixture(scope="session")
+def reader(plane: ControlPlane) -> Path:
+    """The kubeconfig of gpuadmin's own ServiceAccount with ``deploy/rbac/read.yaml`` alone."""
+    grants = str(DEPLOY / "rbac" / "read.yaml")
+    plane.kubectl("apply", "-f", grants)
+    return plane.kubeconfig_for("gpuadmin", "gpuadmin")
+
+
+@pytest.fixture
+def tainter(plane: ControlPlane, reader: Path) -> Iterator[Path]:
+    """The same ServiceAccount with ``deploy/rbac/taint.yaml`` as well, for one test."""
+    grants = str(DEPLOY / "rbac" / "taint.yaml")
+    plane.kubectl("apply", "-f", grants)
+    yield reader
+    plane.kubectl("delete", "-f", grants)
