@@ -58,8 +58,8 @@ class Setting(Generic[T]):
         try:
             return self.parse(text)
         except ValueError as error:
-            shown = "its value" if self.secret else repr(text)
-            raise ValueError(f"{self.name} {error}, but it is {shown}.") from None
+            shown = "" if self.secret else f", but it is {text!r}"
+            raise ValueError(f"{self.name} {error}{shown}.") from None
 
     def _read_file(self, path: Path) -> str:
         try:
@@ -224,6 +224,24 @@ POLL_SECONDS = Setting(
 )
 RAW_HOURS = Setting(
     "GPUADMIN_RAW_HOURS", number(1, 8760), 48, "Hours for which single readings are kept."
+)
+BUSY_PERCENT = Setting(
+    "GPUADMIN_BUSY_PERCENT",
+    number(1, 100),
+    10,
+    "Utilisation from which a held card counts as busy, in percent.",
+)
+IDLE_PERCENT = Setting(
+    "GPUADMIN_IDLE_PERCENT",
+    number(0, 100),
+    5,
+    "Utilisation below which a held card counts as unused, in percent.",
+)
+IDLE_AFTER_SECONDS = Setting(
+    "GPUADMIN_IDLE_AFTER_SECONDS",
+    number(1, 7 * 86400),
+    7200,
+    "Seconds for which a held card must be unused to count as held but idle.",
 )
 TOLERATED_TAINTS = Setting(
     "GPUADMIN_TOLERATED_TAINTS",
