@@ -1,0 +1,1 @@
+"""A Kubernetes API over one store of JSON documents, bounded by simulator/README.md."""

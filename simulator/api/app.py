@@ -1,0 +1,193 @@
+"""The HTTP side: a request becomes a verb on a resource, and meets the allow-list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from aiohttp import web
+
+from simulator.api import discovery
+from simulator.api.access import Access, who_am_i
+from simulator.api.allowlist import AllowList
+from simulator.api.errors import ApiError
+from simulator.api.kinds import BY_PATH, Kind
+from simulator.api.objects import Objects
+from simulator.api.patches import apply_patch
+from simulator.api.selectors import matcher
+from simulator.api.watch import DEFAULT_TIMEOUT_SECONDS, Pages, Watch
+
+MAX_BODY_BYTES = 3 * 1024 * 1024  # as a real API server
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a path names. ``kind`` is None for a resource that isn't served at all."""
+
+    kind: Kind | None
+    resource: str
+    namespace: str
+    name: str
+    subresource: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+
+def parse_path(parts: list[str]) -> Target | None:
+    """``["api", "v1", "namespaces", "x", "pods", "y", "status"]`` and the like."""
+    if parts[:1] == ["api"] and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[:1] == ["apis"] and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource = [*rest, "", ""][:3]
+    kind = BY_PATH.get((group, version, plural))
+    resource = f"{plural}.{group}" if group else plural
+    return Target(kind, resource, namespace, name, subresource)
+
+
+class Api:
+    """One API server. Everything it knows is in its store."""
+
+    def __init__(self, objects: Objects, allowed: AllowList, access: Access) -> None:
+        self._objects = objects
+        self._allowed = allowed
+        self._access = access
+        self._pages = Pages(objects.store)
+
+    def application(self) -> web.Application:
+        """The aiohttp application; ``/simulator/used`` tells which rows of the allow-list were."""
+        application = web.Application(client_max_size=MAX_BODY_BYTES)
+        application.router.add_get("/simulator/used", self._used)
+        application.router.add_route("*", "/{path:.*}", self.handle)
+        return application
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Any request; a refusal becomes a Status body."""
+        try:
+            return await self._handle(request)
+        except ApiError as error:
+            return _json(error.status(), error.code)
+        except msgspec.DecodeError as error:
+            return _json(ApiError(400, f"the body cannot be read: {error}").status(), 400)
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        user = self._access.user(request.headers.get("Authorization", ""))
+        parts = [unquote(part) for part in request.rel_url.raw_path.split("/") if part]
+        if request.method == "GET" and (found := discovery.answer(parts, self._allowed)):
+            if isinstance(found, str):
+                return web.Response(text=found)
+            return _json(found)
+        target = parse_path(parts)
+        if target is None:
+            raise ApiError(404, "the server could not find the requested resource")
+        verb = self._verb(request, target)
+        self._allowed.check(verb, target.resource, target.subresource)
+        if target.kind is None:
+            raise ApiError(404, "the server could not find the requested resource")
+        self._access.check(user, verb, target.resource, target.subresource, target.name)
+        if verb in ("list", "watch"):
+            return await self._list(request, verb, target.kind, target)
+        return await self._one(request, verb, target.kind, target, user)
+
+    @staticmethod
+    def _verb(request: web.Request, target: Target) -> str:
+        if request.method == "GET":
+            if target.name:
+                return "get"
+            return "watch" if request.query.get("watch") in ("true", "1") else "list"
+        verb = _VERBS.get(request.method)
+        if verb is None:
+            raise ApiError(405, f"the server does not allow {request.method} on this resource")
+        return "deletecollection" if verb == "delete" and not target.name else verb
+
+    async def _list(
+        self, request: web.Request, verb: str, kind: Kind, target: Target
+    ) -> web.StreamResponse:
+        query = request.query
+        fields, labels = query.get("fieldSelector", ""), query.get("labelSelector", "")
+        matches = matcher(kind, labels, fields)
+        if verb == "list":
+            limit = _number(query.get("limit", "0"))
+            body = self._pages.page(
+                kind, target.namespace, matches, limit, query.get("continue", "")
+            )
+            return web.Response(body=body, content_type="application/json")
+        if "sendInitialEvents" in query:
+            raise ApiError(422, "sendInitialEvents is forbidden for watch unless WatchList is on")
+        version = query.get("resourceVersion", "")
+        watch = Watch(self._objects.store, kind, target.namespace, matches, version)
+        try:
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(request)
+            seconds = _number(query.get("timeoutSeconds", "")) or DEFAULT_TIMEOUT_SECONDS
+            bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
+            async for lines in watch.lines(seconds, bookmarks=bookmarks):
+                await response.write(lines)
+        except ConnectionResetError:
+            pass  # the watcher went away
+        finally:
+            watch.close()
+        return response
+
+    async def _one(
+        self, request: web.Request, verb: str, kind: Kind, target: Target, user: str
+    ) -> web.Response:
+        objects, key = self._objects, target.key
+        body = None if verb == "get" else await _body(request, required=verb != "delete")
+        if kind.kind == "SelfSubjectAccessReview":
+            return _json(self._access.review(user, body), 201)
+        if kind.kind == "SelfSubjectReview":
+            return _json(who_am_i(user, body), 201)
+        if verb == "create":
+            return _raw(objects.create(kind, target.namespace, body).raw, 201)
+        if verb == "get":
+            document = objects.get(kind, key)
+        elif verb == "delete":
+            options = dict(body) if isinstance(body, dict) else {}
+            if grace := request.query.get("gracePeriodSeconds"):
+                options["gracePeriodSeconds"] = _number(grace)
+            document = objects.delete(kind, key, options)
+        else:
+            if verb == "patch":
+                body = apply_patch(request.content_type, objects.get(kind, key).value, body)
+            document = objects.update(kind, key, body, status=target.subresource == "status")
+        return _raw(document.raw)
+
+    async def _used(self, _: web.Request) -> web.Response:
+        rows = [[row.verb, row.resource, row.subresource] for row in self._allowed.used]
+        return web.json_response(sorted(rows))
+
+
+async def _body(request: web.Request, *, required: bool) -> Any:
+    if request.content_type == "application/vnd.kubernetes.protobuf":
+        raise ApiError(415, "the simulator reads JSON only, not protobuf")
+    raw = await request.read()
+    if not raw and not required:
+        return {}
+    if request.content_type == "application/yaml":
+        return msgspec.yaml.decode(raw)
+    return msgspec.json.decode(raw)
+
+
+def _number(text: str) -> int:
+    if text and not text.isdigit():
+        raise ApiError(400, f'"{text}" is not a number')
+    return int(text or 0)
+
+
+def _json(value: object, code: int = 200) -> web.Response:
+    return _raw(msgspec.json.encode(value), code)
+
+
+def _raw(body: bytes, code: int = 200) -> web.Response:
+    return web.Response(body=body, status=code, content_type="application/json")

@@ -1,0 +1,1 @@
+"""Scripted situations: what goes wrong, said in YAML (simulator/README.md)."""
