@@ -102,7 +102,7 @@ def _identity(fields: Fields) -> dict[str, Any]:
     capability = fields.read("compute_capability", "nvmlDeviceGetCudaComputeCapability")
     return {
         "serial": fields.read("serial", "nvmlDeviceGetSerial"),
-        "pci_bus_id": pci and pci.busId.decode(errors="replace"),
+        "pci_bus_id": pci and pci.busId,
         "pci_device_id": pci and f"0x{pci.pciDeviceId:08X}",
         "compute_capability": capability and "{}.{}".format(*capability),
     }

@@ -66,7 +66,10 @@ class JsonHandler(BaseHTTPRequestHandler):
 
     def send_json(self, status: HTTPStatus, content: Any) -> None:
         """Answer ``content`` as JSON."""
-        body = msgspec.json.encode(content)
+        self.send_body(status, msgspec.json.encode(content))
+
+    def send_body(self, status: HTTPStatus, body: bytes) -> None:
+        """Answer ``body``, which should be JSON."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -90,6 +93,12 @@ class JsonHandler(BaseHTTPRequestHandler):
             self.route()
         except BadRequestError as error:
             self.send_error(error.status, str(error))
+        except OSError:
+            raise  # the client is gone
+        except Exception:
+            log.exception("%s %s failed", self.command, self.path)
+            message = "The agent failed on this request; its log says how."
+            self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR, message)
 
 
 class BoundedServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
