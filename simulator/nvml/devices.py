@@ -15,7 +15,7 @@ from simulator.nvml.library import (
     function,
     number,
     put,
-    put_text,
+    refuse_as_ordered,
 )
 
 NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
@@ -66,38 +66,32 @@ def _handle_by_index(library: FakeNvml, index: Any, out: Any) -> None:
     card = cards[number(index)]
     if card.lost:
         raise Refused(pynvml.NVML_ERROR_GPU_IS_LOST)
-    code = card.errors.get("nvmlDeviceGetHandleByIndex")
-    if code is not None:
-        raise Refused(code)
+    refuse_as_ordered(card, "nvmlDeviceGetHandleByIndex_v2")
     library.put_handle(out, card.uuid)
 
 
 @device_function("nvmlDeviceGetUUID")
 def _uuid(_: FakeNvml, target: Target, buffer: Any, _length: Any) -> None:
-    put_text(buffer, target.instance.uuid if target.instance else target.card.uuid)
+    buffer.value = (target.instance or target.card).uuid.encode()
 
 
 @device_function("nvmlDeviceGetName")
 def _device_name(_: FakeNvml, target: Target, buffer: Any, _length: Any) -> None:
     suffix = f" MIG {target.instance.profile}" if target.instance else ""
-    put_text(buffer, target.card.name + suffix)
+    buffer.value = (target.card.name + suffix).encode()
 
 
 @device_function("nvmlDeviceGetSerial", on_mig=False)
 def _serial(_: FakeNvml, target: Target, buffer: Any, _length: Any) -> None:
     if not target.card.serial:
         raise Refused(NOT_SUPPORTED)  # GeForce (contracts.md 6.7)
-    put_text(buffer, target.card.serial)
+    buffer.value = target.card.serial.encode()
 
 
 @device_function("nvmlDeviceGetPciInfo_v3", on_mig=False)
 def _pci(_: FakeNvml, target: Target, out: Any) -> None:
-    info, bus_id = out._obj, target.card.pci_bus_id
-    domain, bus, device = bus_id.partition(".")[0].split(":")
-    info.domain, info.bus, info.device = int(domain, 16), int(bus, 16), int(device, 16)
-    info.busId = bus_id.encode()
-    info.busIdLegacy = bus_id[-12:].encode()
-    info.pciDeviceId = target.card.pci_device_id
+    out._obj.busId = target.card.pci_bus_id.encode()
+    out._obj.pciDeviceId = target.card.pci_device_id
 
 
 @device_function("nvmlDeviceGetCudaComputeCapability")

@@ -55,26 +55,34 @@ def device_function(*names: str, on_mig: bool = True) -> Callable[[Body], Body]:
     """
 
     def register(body: Body) -> Body:
-        def called(library: FakeNvml, handle: Any, *arguments: Any) -> None:
-            target = library.target(handle)
-            if target.instance is not None and not on_mig:
-                raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
-            body(library, target, *arguments)
-
-        FUNCTIONS.update(dict.fromkeys(names, called))
+        for name in names:
+            FUNCTIONS[name] = _on_device(name, body, on_mig)
         return body
 
     return register
 
 
+def _on_device(name: str, body: Body, on_mig: bool) -> Body:
+    def called(library: FakeNvml, handle: Any, *arguments: Any) -> None:
+        target = library.target(handle)
+        refuse_as_ordered(target.card, name)
+        if target.instance is not None and not on_mig:
+            raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        body(library, target, *arguments)
+
+    return called
+
+
+def refuse_as_ordered(card: Card, name: str) -> None:
+    """Raise the error that the hardware file orders for this function, all versions or one."""
+    code = card.errors.get(name, card.errors.get(name.rpartition("_v")[0]))
+    if code is not None:
+        raise Refused(code)
+
+
 def put(pointer: Any, value: int) -> None:
     """Write a number through ``byref(...)``."""
     pointer._obj.value = value
-
-
-def put_text(buffer: Any, text: str) -> None:
-    """Write a C string into a buffer."""
-    buffer.value = text.encode()
 
 
 def number(argument: Any) -> int:
@@ -123,7 +131,6 @@ class FakeNvml:
         if body is None:  # what we don't know, this hardware doesn't support
             return pynvml.NVML_ERROR_NOT_SUPPORTED
         try:
-            self._inject(name, arguments)
             body(self, *arguments)
         except Refused as refused:
             return refused.code
@@ -170,20 +177,8 @@ class FakeNvml:
         self._objects.clear()
         self._addresses.clear()
 
-    def _inject(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """Answer the error that the hardware file orders for this function of this card."""
-        if not (name.startswith("nvmlDevice") and arguments):
-            return
-        try:
-            card = self.target(arguments[0]).card
-        except (Refused, ctypes.ArgumentError):
-            return  # no handle in front, or one that the function itself will refuse
-        code = card.errors.get(name, card.errors.get(name.rpartition("_v")[0]))
-        if code is not None:
-            raise Refused(code)
 
-
-@function("nvmlInitWithFlags", "nvmlInit_v2")
+@function("nvmlInitWithFlags")
 def _init(library: FakeNvml, *_: Any) -> None:
     code = library.world.hardware.init_error
     if code is not None:
@@ -200,14 +195,14 @@ def _shutdown(library: FakeNvml) -> None:
 
 @function("nvmlSystemGetDriverVersion")
 def _driver_version(library: FakeNvml, buffer: Any, _: Any) -> None:
-    put_text(buffer, library.world.hardware.driver_version)
+    buffer.value = library.world.hardware.driver_version.encode()
 
 
 @function("nvmlSystemGetNVMLVersion")
 def _nvml_version(library: FakeNvml, buffer: Any, _: Any) -> None:
-    put_text(buffer, library.world.hardware.nvml_version)
+    buffer.value = library.world.hardware.nvml_version.encode()
 
 
-@function("nvmlSystemGetCudaDriverVersion", "nvmlSystemGetCudaDriverVersion_v2")
+@function("nvmlSystemGetCudaDriverVersion")
 def _cuda_version(library: FakeNvml, out: Any) -> None:
     put(out, library.world.hardware.cuda_driver_version)

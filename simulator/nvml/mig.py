@@ -45,10 +45,9 @@ def _compute_instance_id(_: FakeNvml, target: Target, out: Any) -> None:
 
 @device_function("nvmlDeviceGetAttributes_v2")
 def _attributes(_: FakeNvml, target: Target, out: Any) -> None:
-    instance, attributes = _instance(target), out._obj
-    attributes.gpuInstanceSliceCount = instance.compute_slices
-    attributes.computeInstanceSliceCount = instance.compute_slices
-    attributes.memorySizeMB = instance.memory_total_bytes // 2**20
+    instance = _instance(target)
+    out._obj.computeInstanceSliceCount = instance.compute_slices
+    out._obj.memorySizeMB = instance.memory_total_bytes // 2**20
 
 
 @device_function("nvmlDeviceGetGpuInstanceById", on_mig=False)
