@@ -16,12 +16,23 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.db.backends.postgresql.operations import DatabaseOperations
 
 from dev import processes
 from dev.services import Postgres, Valkey, prepare_postgres
 
 AGENT_SECRET = "the agents' secret of the tests"
 SECRET_KEY = "the sessions' secret of the tests, long enough"
+
+
+def flush_with_the_audit_guard_off(self: DatabaseOperations, statements: list[str]) -> None:
+    """Between transactional tests every table is emptied, the audit table too, which refuses it."""
+    table = "ALTER TABLE accounts_auditentry {} TRIGGER audit_table_stays"
+    execute_sql_flush(self, [table.format("DISABLE"), *statements, table.format("ENABLE")])
+
+
+execute_sql_flush = DatabaseOperations.execute_sql_flush
+DatabaseOperations.execute_sql_flush = flush_with_the_audit_guard_off  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True)

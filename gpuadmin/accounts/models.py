@@ -14,12 +14,15 @@ class User(AbstractUser):
 class AccessToken(AbstractAuthToken):
     """An API token: only its digest is kept. ``role_cap`` can only lower its owner's role."""
 
-    name = models.CharField(max_length=80)
+    name = models.CharField(max_length=60)
     role_cap = models.CharField(max_length=10, blank=True)
     last_used = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-created"]
+        constraints = [
+            models.UniqueConstraint(fields=["user", "name"], name="one_token_per_name"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -49,6 +52,7 @@ class AuditEntry(models.Model):
 
     class Meta:
         ordering = ["-at", "-id"]
+        verbose_name_plural = "audit entries"
 
     def __str__(self) -> str:
         return f"{self.actor_name} {self.action} {self.object_name}: {self.outcome}"

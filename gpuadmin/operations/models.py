@@ -5,12 +5,16 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from gpuadmin.fleet.models import Cluster
 
 
 class State(models.TextChoices):
+    """PLANNED is the state of targets and steps whose operation still waits in the queue."""
+
     PLANNED = "planned"
     QUEUED = "queued"
     RUNNING = "running"
@@ -21,13 +25,29 @@ class State(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+ACTIVE_STATES = (State.RUNNING, State.VERIFYING)
 FINAL_STATES = (State.SUCCEEDED, State.FAILED, State.STUCK, State.CANCELLED)
+
+
+class Preview(models.Model):
+    """What a plan was made on, kept for a while so that a moved snapshot can be told apart.
+
+    Keyed by its own content: the same preview twice is one row.
+    """
+
+    fingerprint = models.CharField(max_length=64, primary_key=True)
+    basis = models.JSONField()
+    made_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.fingerprint
 
 
 class Operation(models.Model):
     """One confirmed change to one or more targets.
 
     ``fence`` grows with each claim; a worker whose fence is not the row's writes nothing more.
+    ``lock_keys`` names every object that it changes, as ``node/<uid>``.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -36,52 +56,78 @@ class Operation(models.Model):
     parameters = models.JSONField()
     plan = models.JSONField()
     fingerprint = models.CharField(max_length=64)
+    lock_keys = ArrayField(models.CharField(max_length=300))
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     message = models.TextField(blank=True)
     reason = models.TextField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
     created_via = models.CharField(max_length=80)
+    created_role = models.CharField(max_length=10)
     idempotency_key = models.CharField(max_length=120, null=True)  # noqa: DJ001 - null: none given
-    undo_of = models.OneToOneField(
-        "self", null=True, on_delete=models.PROTECT, related_name="undone_by"
-    )
+    undo_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="undos")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    expires_at = models.DateTimeField()  # the time limit of the whole
+    expires_at = models.DateTimeField()  # in the queue: the latest start; then: the time limit
     lease_until = models.DateTimeField(null=True)
     worker = models.CharField(max_length=120, blank=True)
     fence = models.BigIntegerField(default=0)
 
     class Meta:
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["state", "lease_until"])]
+        indexes = [
+            models.Index(fields=["state", "lease_until"]),
+            models.Index(fields=["-created_at"]),
+            GinIndex(fields=["lock_keys"], name="operations_by_lock_key"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["created_by", "idempotency_key"], name="one_operation_per_key"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["undo_of"],
+                condition=models.Q(state__in=["queued", "running", "verifying", "succeeded"]),
+                name="one_good_undo",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
 
+    @property
+    def title(self) -> str:
+        return str(self.plan["title"])
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL_STATES
+
 
 class Target(models.Model):
-    """One object that the operation changes, with what was there before and after."""
+    """One object that the operation changes.
+
+    ``before`` and ``after`` are images {version, value}; ``before`` is stored ahead of the write,
+    so that a repeated run knows its own work. ``leaving`` lists pods that the change sends away
+    and that are still there, as "namespace/name".
+    """
 
     operation = models.ForeignKey(Operation, on_delete=models.CASCADE, related_name="targets")
     position = models.PositiveIntegerField()
     object_kind = models.CharField(max_length=40)
     object_uid = models.CharField(max_length=64)
     object_name = models.CharField(max_length=253)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
     message = models.TextField(blank=True)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     wrote = models.BooleanField(default=False)
+    leaving = models.JSONField(default=list)
 
     class Meta:
         ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["operation", "position"], name="one_target_per_place"),
+        ]
 
     def __str__(self) -> str:
         return self.object_name
@@ -90,17 +136,25 @@ class Target(models.Model):
 class Step(models.Model):
     """One step of one target: check, act, check. ``log`` is a list of {at, text}."""
 
+    class Name(models.TextChoices):
+        WRITE = "write"
+        VERIFY = "verify"
+        LEAVE = "leave"
+
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="steps")
     position = models.PositiveIntegerField()
-    name = models.CharField(max_length=40)
+    name = models.CharField(max_length=40, choices=Name.choices)
     title = models.CharField(max_length=200)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     log = models.JSONField(default=list)
 
     class Meta:
         ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["target", "name"], name="one_step_per_name"),
+        ]
 
     def __str__(self) -> str:
         return self.title
