@@ -65,6 +65,8 @@ class Node(models.Model):
     taints = models.JSONField(default=list)
     conditions = models.JSONField(default=list)
     info = models.JSONField(default=dict)  # status.nodeInfo as it came
+    capacity = models.JSONField(default=dict)  # accelerator names only; null: not a number
+    allocatable = models.JSONField(default=dict)
     is_gpu_node = models.BooleanField(default=False)
 
     class Meta:

@@ -1,0 +1,70 @@
+"""Which pods are our agents.
+
+An agent is a pod in our namespace whose controller is our DaemonSet, by uid. Anything else that
+bears our label or name gets no request: a label alone would hand the token to any tenant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.contract.report import PORT_NAME
+from gpuadmin.kube import structs
+
+
+@dataclass(frozen=True)
+class AgentPod:
+    """One agent's pod. ``address`` is None until the pod runs; ``problem`` says why."""
+
+    pod_uid: str
+    pod_name: str
+    node_name: str
+    address: str | None
+    port: int | None
+    problem: str
+
+
+def agent_pod(pod: structs.Pod, *, namespace: str, daemonset_uid: str | None) -> AgentPod | None:
+    """None when the pod is not ours. The port is read from its container port named "agent"."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    if meta.namespace != namespace or spec is None or not spec.node_name or not daemonset_uid:
+        return None
+    owners = meta.owner_references or []
+    if not any(o.controller and o.kind == "DaemonSet" and o.uid == daemonset_uid for o in owners):
+        return None
+    port = _named_port(spec)
+    running = status is not None and status.phase == "Running" and meta.deletion_timestamp is None
+    address = status.pod_ip if status is not None and running else None
+    return AgentPod(
+        pod_uid=meta.uid,
+        pod_name=meta.name,
+        node_name=spec.node_name,
+        address=address,
+        port=port,
+        problem=_problem(pod, address, port),
+    )
+
+
+def _named_port(spec: structs.PodSpec) -> int | None:
+    ports = [p for container in spec.containers or [] for p in container.ports or []]
+    return next((p.container_port for p in ports if p.name == PORT_NAME), None)
+
+
+def _problem(pod: structs.Pod, address: str | None, port: int | None) -> str:
+    if pod.metadata.deletion_timestamp:
+        return "its pod is being deleted"
+    if address is None:
+        return f"its pod is {waiting_reason(pod) or 'not running yet'}"
+    return "" if port else f'its pod has no container port named "{PORT_NAME}"'
+
+
+def waiting_reason(pod: structs.Pod) -> str:
+    """Why a pod doesn't run, in the API's word: ImagePullBackOff, Evicted, Pending …"""
+    status = pod.status
+    if status is None:
+        return ""
+    for container in [*(status.init_container_statuses or []), *(status.container_statuses or [])]:
+        waiting = container.state.waiting if container.state else None
+        if waiting and waiting.reason and waiting.reason != "PodInitializing":
+            return waiting.reason
+    return status.reason or ("" if status.phase == "Running" else status.phase or "")

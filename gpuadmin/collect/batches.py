@@ -1,0 +1,120 @@
+"""One batch of changes from both streams, applied in the watcher's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from gpuadmin.collect.objects import (
+    UNREADABLE,
+    Applied,
+    PodBook,
+    apply_nodes,
+    forget_node,
+    store_agents,
+)
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.services import FindingFact, beat, sync_findings
+from gpuadmin.kube.stream import Alive, Change, Changed, Listed, Trouble
+from gpuadmin.workloads.services import recount
+
+WATCH_EXPECTED_SECONDS = 75  # the API server sends a bookmark about once a minute
+_OURS = (
+    "nodes_observed_at",
+    "nodes_error",
+    "pods_observed_at",
+    "pods_error",
+    "pods_forbidden",
+)
+
+
+class Batch:
+    """Keeps what must outlive a batch: which pods are our agents, what can't be read.
+
+    ``find_daemonset()`` reads our DaemonSet's uid, or a sentence why there is none.
+    """
+
+    def __init__(
+        self, namespace: str, find_daemonset: Callable[[], tuple[str | None, str]]
+    ) -> None:
+        self._find_daemonset = find_daemonset
+        self._book = PodBook(namespace, None)
+        self._why_none = ""
+        self._unreadable: dict[str, FindingFact] = {}
+
+    def apply(self, cluster: Cluster, changes: list[tuple[str, Change]], now: datetime) -> None:
+        """Apply the changes in order, then count each dirty node once."""
+        applied = Applied()
+        for kind, change in changes:
+            if isinstance(change, Trouble):
+                self._trouble(cluster, kind, change, now)
+                continue
+            self._seen(cluster, kind, now)
+            if isinstance(change, Alive):
+                continue
+            if kind == "nodes":
+                self._nodes(cluster, change, applied, now)
+            else:
+                self._pods(cluster, change, applied, now)
+        if any(not isinstance(change, Alive | Trouble) for _, change in changes):
+            store_agents(cluster, self._book, self._why_none, now)
+        cluster.save(update_fields=_OURS)
+        self._sync_unreadable(cluster, applied, now)
+        if applied.dirty:
+            recount(cluster, applied.dirty, now)
+        for kind in {kind for kind, _ in changes}:
+            self._beat(cluster, kind, now)
+
+    def _nodes(
+        self, cluster: Cluster, change: Listed | Changed, applied: Applied, now: datetime
+    ) -> None:
+        if isinstance(change, Listed):
+            self._unreadable = {
+                u: f for u, f in self._unreadable.items() if f.object_kind != "node"
+            }
+            apply_nodes(cluster, change.items, applied, now, complete=True)
+        elif change.gone:
+            forget_node(cluster, change.object, now)
+        else:
+            apply_nodes(cluster, [change.object], applied, now)
+
+    def _pods(
+        self, cluster: Cluster, change: Listed | Changed, applied: Applied, now: datetime
+    ) -> None:
+        if isinstance(change, Listed):
+            self._book.daemonset_uid, self._why_none = self._find_daemonset()
+            self._unreadable = {u: f for u, f in self._unreadable.items() if f.object_kind != "pod"}
+            self._book.apply(cluster, change.items, applied, now, complete=True)
+        elif change.gone:
+            self._book.forget(cluster, change.object, applied, now)
+        else:
+            self._book.apply(cluster, [change.object], applied, now)
+
+    def _seen(self, cluster: Cluster, kind: str, now: datetime) -> None:
+        if kind == "nodes":
+            cluster.nodes_observed_at, cluster.nodes_error = now, ""
+        else:
+            cluster.pods_observed_at, cluster.pods_error = now, ""
+            cluster.pods_forbidden = False
+
+    def _trouble(self, cluster: Cluster, kind: str, trouble: Trouble, now: datetime) -> None:
+        """Nothing is deleted and nothing is counted as zero: only the sentence is noted (C38)."""
+        if kind == "nodes":
+            cluster.nodes_error = trouble.sentence
+        else:
+            cluster.pods_error = trouble.sentence
+            cluster.pods_forbidden = trouble.forbidden
+
+    def _beat(self, cluster: Cluster, kind: str, now: datetime) -> None:
+        error = cluster.nodes_error if kind == "nodes" else cluster.pods_error
+        beat(cluster, f"watch-{kind}", now, expected_seconds=WATCH_EXPECTED_SECONDS, error=error)
+
+    def _sync_unreadable(self, cluster: Cluster, applied: Applied, now: datetime) -> None:
+        before = dict(self._unreadable)
+        for uid, fact in applied.unreadable.items():
+            if fact is None:
+                self._unreadable.pop(uid, None)
+            else:
+                self._unreadable[uid] = fact
+        if self._unreadable != before or self._unreadable:
+            sync_findings(cluster, [UNREADABLE], self._unreadable.values(), now)

@@ -1,0 +1,45 @@
+"""Getting to know a cluster: what it is, who we are in it, which DaemonSet is ours."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from django.conf import settings
+
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.kube import errors, structs
+from gpuadmin.kube.client import KubeClient, decode, path_of
+
+log = logging.getLogger(__name__)
+SIMULATED_MARK = "gpuadmin-sim"
+
+
+def introduce(cluster: Cluster, client: KubeClient) -> None:
+    """Note server, version and whether it is a simulation. A failure leaves what was known."""
+    columns: dict[str, object] = {"server": client.connection.server[:500]}
+    try:
+        version = decode(client.get("/version"), structs.Version).git_version
+        columns |= {"version": version[:60], "simulated": SIMULATED_MARK in version}
+    except errors.KubeError as error:
+        log.warning("%s", error.sentence)
+    Cluster.objects.filter(pk=cluster.pk).update(**columns)
+
+
+def daemonset_finder(client: KubeClient) -> Callable[[], tuple[str | None, str]]:
+    """A function that reads our DaemonSet's uid: (uid, "") or (None, why there is none)."""
+    name, namespace = settings.AGENT_DAEMONSET, settings.NAMESPACE
+    path = path_of("apis", "apps", "v1", "namespaces", namespace, "daemonsets", name)
+
+    def find() -> tuple[str | None, str]:
+        try:
+            found = decode(client.get(path), structs.DaemonSet)
+        except errors.NotFound:
+            return None, f"There is no DaemonSet {namespace}/{name}: install the agents."
+        except errors.Forbidden:
+            return None, f"We may not read DaemonSets in {namespace}, so no pod is known as ours."
+        except errors.KubeError as error:
+            return None, error.sentence
+        return found.metadata.uid, f"DaemonSet {namespace}/{name} has no pod on this node."
+
+    return find

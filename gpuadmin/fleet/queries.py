@@ -1,0 +1,57 @@
+"""What pages, API and health checks ask about clusters, findings and the age of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, IntegerField, QuerySet, Value, When
+
+from gpuadmin.fleet.models import Cluster, Finding, Heartbeat
+
+LATE_AFTER_CYCLES = 3
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How old what we show is. ``age_seconds`` is None before the first good cycle."""
+
+    kind: str
+    ok: bool
+    late: bool
+    age_seconds: float | None
+    message: str
+
+
+def clusters() -> QuerySet[Cluster]:
+    return Cluster.objects.order_by("name")
+
+
+def the_cluster(name: str | None = None) -> Cluster | None:
+    """The cluster asked for, or the first: the pages hide the notion while there is one."""
+    found = clusters()
+    return (found.filter(name=name) if name else found).first()
+
+
+def freshness(cluster: Cluster, now: datetime) -> list[Freshness]:
+    """One entry per kind of cycle; late after three missed cycles or when the last one failed."""
+    return [_freshness(beat, now) for beat in Heartbeat.objects.filter(cluster=cluster)]
+
+
+def open_findings(cluster: Cluster) -> QuerySet[Finding]:
+    """Worst first, then the newest."""
+    rank = Case(
+        When(severity=Finding.Severity.CRITICAL, then=Value(0)),
+        When(severity=Finding.Severity.WARNING, then=Value(1)),
+        default=Value(2),
+        output_field=IntegerField(),
+    )
+    return Finding.objects.filter(cluster=cluster, resolved_at__isnull=True).order_by(
+        rank, "-first_seen", "id"
+    )
+
+
+def _freshness(beat: Heartbeat, now: datetime) -> Freshness:
+    age = (now - beat.ok_at).total_seconds() if beat.ok_at else None
+    late = age is None or age > LATE_AFTER_CYCLES * beat.expected_seconds
+    return Freshness(beat.kind, beat.ok, late, age, beat.message)

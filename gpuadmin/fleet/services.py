@@ -1,0 +1,185 @@
+"""Every write to what there is now. Each function is one transaction, or part of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node, NodeResource
+from gpuadmin.planning.facts import ResourceRow
+
+
+@dataclass(frozen=True)
+class FindingFact:
+    """One thing that is wrong at this moment. Keyed by (code, object_kind, object_uid)."""
+
+    code: str
+    severity: str
+    object_kind: str
+    object_uid: str
+    object_name: str
+    sentence: str
+    advice: str = ""
+    node_name: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.code, self.object_kind, self.object_uid
+
+
+def ensure_cluster(name: str) -> Cluster:
+    """The cluster's row, made at first use."""
+    return Cluster.objects.get_or_create(name=name)[0]
+
+
+def beat(
+    cluster: Cluster, kind: str, now: datetime, *, expected_seconds: int, error: str = ""
+) -> None:
+    """Note that one cycle of work ended: well, or with ``error`` (a sentence)."""
+    Heartbeat.objects.update_or_create(
+        cluster=cluster,
+        kind=kind,
+        defaults={
+            "at": now,
+            "ok": not error,
+            "message": error,
+            "expected_seconds": expected_seconds,
+            **({} if error else {"ok_at": now}),
+        },
+    )
+
+
+def store_node(cluster: Cluster, uid: str, columns: Mapping[str, Any], now: datetime) -> bool:
+    """Insert or update one node by uid; True when anything that we keep has changed.
+
+    A name's former holder goes when a new uid takes it (C40).
+    """
+    node = Node.objects.filter(cluster=cluster, uid=uid).first()
+    if node is not None and node.gone_at is None:
+        changed = [name for name, value in columns.items() if getattr(node, name) != value]
+        if not changed:
+            return False
+    Node.objects.filter(cluster=cluster, name=columns["name"], gone_at__isnull=True).exclude(
+        uid=uid
+    ).update(gone_at=now)
+    values = {**columns, "observed_at": now, "gone_at": None}
+    Node.objects.update_or_create(cluster=cluster, uid=uid, defaults=values)
+    return True
+
+
+def forget_nodes(cluster: Cluster, now: datetime, *, uids: Iterable[str]) -> None:
+    """These nodes are gone. Their rows stay: history hangs on them."""
+    Node.objects.filter(cluster=cluster, uid__in=list(uids), gone_at__isnull=True).update(
+        gone_at=now
+    )
+
+
+def store_resources(node: Node, rows: Iterable[ResourceRow], now: datetime) -> None:
+    """Replace a node's resource rows by what was just counted; unchanged rows are left alone."""
+    wanted = {row.name: row for row in rows}
+    known = {row.name: row for row in node.resources.all()}
+    for name in set(known) - set(wanted):
+        known[name].delete()
+    for name, row in wanted.items():
+        values = _resource_columns(row)
+        old = known.get(name)
+        if old is None:
+            NodeResource.objects.create(node=node, name=name, observed_at=now, **values)
+        elif any(getattr(old, field) != value for field, value in values.items()):
+            NodeResource.objects.filter(pk=old.pk).update(observed_at=now, **values)
+
+
+def set_agent(node: Node, status: str, reason: str, now: datetime, **columns: Any) -> AgentState:
+    """Note what is known of a node's agent; ``since`` moves only when the status does."""
+    state, made = AgentState.objects.get_or_create(
+        node=node, defaults={"status": status, "reason": reason, "since": now, **columns}
+    )
+    if made:
+        return state
+    if state.status != status:
+        columns["since"] = now
+    for name, value in {**columns, "status": status, "reason": reason}.items():
+        setattr(state, name, value)
+    state.save(update_fields=["status", "reason", *columns])
+    return state
+
+
+@transaction.atomic
+def sync_findings(
+    cluster: Cluster, codes: Iterable[str], facts: Iterable[FindingFact], now: datetime
+) -> None:
+    """Make the open findings of ``codes`` be ``facts``: open, refresh, resolve.
+
+    One that comes back within an hour is the same row again, counted; ``first_seen`` stays.
+    """
+    found = {fact.key: fact for fact in facts}
+    rows = Finding.objects.select_for_update().filter(
+        cluster=cluster, code__in=list(codes), resolved_at__isnull=True
+    )
+    for row in rows:
+        fact = found.pop((row.code, row.object_kind, row.object_uid), None)
+        if fact is None:
+            row.resolved_at = now
+            row.save(update_fields=["resolved_at"])
+        else:
+            _refresh(row, fact, now)
+    for fact in found.values():
+        _open(cluster, fact, now)
+
+
+def _refresh(row: Finding, fact: FindingFact, now: datetime) -> None:
+    row.last_seen = now
+    row.sentence, row.advice, row.severity = fact.sentence, fact.advice, fact.severity
+    row.object_name, row.node_name = fact.object_name, fact.node_name
+    row.save()
+
+
+def _open(cluster: Cluster, fact: FindingFact, now: datetime) -> None:
+    """A finding that comes back soon is the same one again, with a count (no flapping rows)."""
+    before = (
+        Finding.objects.filter(
+            cluster=cluster,
+            code=fact.code,
+            object_kind=fact.object_kind,
+            object_uid=fact.object_uid,
+        )
+        .order_by("-last_seen")
+        .first()
+    )
+    if before is not None and (now - before.last_seen).total_seconds() < 3600:
+        before.resolved_at = None
+        before.count += 1
+        _refresh(before, fact, now)
+        return
+    Finding.objects.create(
+        cluster=cluster,
+        code=fact.code,
+        severity=fact.severity,
+        object_kind=fact.object_kind,
+        object_uid=fact.object_uid,
+        object_name=fact.object_name,
+        node_name=fact.node_name,
+        sentence=fact.sentence,
+        advice=fact.advice,
+        first_seen=now,
+        last_seen=now,
+    )
+
+
+def _resource_columns(row: ResourceRow) -> dict[str, Any]:
+    return {
+        "unit": row.unit,
+        "physical": row.physical,
+        "capacity": row.capacity,
+        "allocatable": row.allocatable,
+        "requested": row.requested,
+        "free": row.free,
+        "free_now": row.free_now,
+        "over_committed": row.over_committed,
+        "unavailable": row.unavailable,
+        "note": row.note or "",
+    }

@@ -1,0 +1,107 @@
+"""The partition of a node's cards: each card is in exactly one part (design.md section 9)."""
+
+from __future__ import annotations
+
+from gpuadmin.planning.facts import CardAccount, CardFact, NodeFacts, Policy, ResourceRow, Use
+from gpuadmin.planning.resources import ResourceName, replicas
+
+
+def cards_of_agent(
+    facts: NodeFacts, rows: tuple[ResourceRow, ...], closed: str, policy: Policy
+) -> tuple[CardAccount, ...] | None:
+    """Cards as the agent reports them; None when no agent ever did."""
+    if facts.cards is None:
+        return None
+    held = _held_uuids(facts)
+    whole_left = sum(r.free_now or 0 for r in rows if r.unit == "card" and not r.note)
+    part_left = sum(r.free_now or 0 for r in rows if r.unit in ("slice", "slot") and not r.note)
+    accounts = []
+    for card in sorted(facts.cards, key=lambda c: c.index):
+        is_held = None if held is None else card.uuid in held
+        use, reason = _use(card, is_held, policy)
+        if use is Use.FREE:
+            cut = card.mig or not any(r.unit == "card" for r in rows)
+            left = part_left if cut else whole_left
+            if left <= 0:
+                use, reason = Use.BLOCKED, closed or _why_blocked(facts, rows)
+            elif not cut:
+                whole_left -= 1
+        accounts.append(CardAccount(card.uuid, card.index, use, is_held, reason))
+    return tuple(accounts)
+
+
+def _held_uuids(facts: NodeFacts) -> set[str] | None:
+    """Cards of which a pod holds any part. A MIG device counts for the card that carries it."""
+    if facts.held is None:
+        if facts.pods is not None and not any(pod.requests for pod in facts.pods):
+            return set()
+        return None
+    of_instance = {i.uuid: card.uuid for card in facts.cards or () for i in card.instances}
+    uuids = {h.gpu_uuid or of_instance.get(h.mig_uuid or "") for h in facts.held}
+    return {uuid for uuid in uuids if uuid}
+
+
+def _use(card: CardFact, held: bool | None, policy: Policy) -> tuple[Use, str]:
+    if card.state in ("lost", "missing"):
+        return Use.FAILED, card.state
+    if card.state == "error":
+        return Use.UNKNOWN, "the card answers with an error"
+    if held is None:
+        return Use.UNKNOWN, "the kubelet does not tell which pod holds it"
+    return _use_of_held(card, policy) if held else (Use.FREE, "")
+
+
+def _use_of_held(card: CardFact, policy: Policy) -> tuple[Use, str]:
+    if card.mig:
+        return Use.UNMEASURED, "not measured in MIG mode"
+    if not card.current or card.utilization_percent is None:
+        return Use.UNMEASURED, "no current reading"
+    if card.utilization_percent >= policy.busy_percent:
+        return Use.BUSY, ""
+    idle = (card.idle_for_seconds or 0) >= policy.idle_seconds
+    return (Use.IDLE if idle else Use.QUIET), ""
+
+
+def _why_blocked(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> str:
+    if any(card.state in ("lost", "missing") for card in facts.cards or ()) and any(
+        row.requested and row.free == 0 for row in rows
+    ):
+        return "out of reach: the scheduler only compares counts, and a failed card is still held"
+    if any(row.requested for row in rows):
+        return "promised to a pod that has not started"
+    if all((row.allocatable or 0) == 0 for row in rows):
+        return "the device plugin advertises nothing"
+    return "no free resource name fits it"
+
+
+def cards_of_api(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> tuple[CardAccount, ...]:
+    """Cards known only by the API's counts: how many, and how many of them are asked for."""
+    whole = next((row for row in rows if row.name == "nvidia.com/gpu"), None)
+    label = facts.labels.get("nvidia.com/gpu.count", "")
+    owned = int(label) if label.isdigit() else 0
+    factor = replicas(facts.labels, ResourceName("nvidia.com/gpu", "card"))
+    if owned == 0 and whole is not None and whole.capacity:
+        owned = max(0, whole.capacity) // factor
+    asked = sum(-(-(r.requested or 0) // factor) for r in rows if r.unit in ("card", "slot"))
+    sliced = any(row.unit == "slice" and row.capacity for row in rows)
+    return tuple(_api_card(index, asked, owned, facts, sliced, rows) for index in range(owned))
+
+
+def _api_card(
+    index: int,
+    asked: int,
+    owned: int,
+    facts: NodeFacts,
+    sliced: bool,
+    rows: tuple[ResourceRow, ...],
+) -> CardAccount:
+    if facts.pods is None:
+        return CardAccount(None, index, Use.UNKNOWN, None, "pods can't be listed")
+    if sliced:
+        return CardAccount(None, index, Use.UNKNOWN, None, "cut into slices, and no agent reports")
+    if index < min(asked, owned):
+        return CardAccount(None, index, Use.UNMEASURED, True, "no agent on this node")
+    free_now = sum(row.free_now or 0 for row in rows if row.unit in ("card", "slot"))
+    use = Use.FREE if free_now > 0 else Use.BLOCKED
+    why = next((row.why for row in rows if row.why), "the device plugin advertises nothing")
+    return CardAccount(None, index, use, False, "" if use is Use.FREE else why)

@@ -1,0 +1,168 @@
+"""From rows to facts: everything stored about nodes, gathered for `planning.counting.account`.
+
+A fixed number of queries, however many nodes. Pages, API and the recount all start here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.conf import settings
+
+from gpuadmin.fleet.models import AgentState, Cluster, Gpu, Node
+from gpuadmin.planning.counting import account
+from gpuadmin.planning.facts import (
+    CardFact,
+    HeldFact,
+    InstanceFact,
+    NodeAccount,
+    NodeFacts,
+    PodFact,
+    Policy,
+    TaintFact,
+)
+from gpuadmin.workloads.models import Pod, PodDevice
+
+Row = TypeVar("Row", Gpu, PodDevice)
+FINISHED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node with all that hangs on it. ``pods`` is None when pods may not be listed."""
+
+    node: Node
+    agent: AgentState | None
+    gpus: tuple[Gpu, ...]
+    devices: tuple[PodDevice, ...]
+    pods: tuple[Pod, ...] | None
+    facts: NodeFacts
+    account: NodeAccount
+
+    @property
+    def agent_current(self) -> bool:
+        """Whether the last answer of the agent was a report."""
+        return self.agent is not None and self.agent.status == AgentState.Status.OK
+
+
+def policy() -> Policy:
+    """The thresholds of the settings."""
+    return Policy(
+        busy_percent=settings.BUSY_PERCENT,
+        idle_seconds=settings.IDLE_AFTER_SECONDS,
+        tolerated_taints=frozenset(settings.TOLERATED_TAINTS),
+    )
+
+
+def records(
+    cluster: Cluster, now: datetime, *, names: Iterable[str] | None = None
+) -> list[NodeRecord]:
+    """Present nodes by name, each counted. ``names`` limits to some nodes."""
+    nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True).select_related("agent")
+    if names is not None:
+        nodes = nodes.filter(name__in=list(names))
+    found = list(nodes.order_by("name"))
+    gpus = _by_node(Gpu.objects.filter(node__in=found).prefetch_related("instances"))
+    devices = _by_node(PodDevice.objects.filter(node__in=found))
+    pods = None if cluster.pods_observed_at is None or cluster.pods_forbidden else _pods(cluster)
+    return [
+        _record(
+            node,
+            gpus.get(node.pk, []),
+            devices.get(node.pk, []),
+            None if pods is None else pods.get(node.name, []),
+            now,
+        )
+        for node in found
+    ]
+
+
+def _by_node(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row.node_id].append(row)
+    return found
+
+
+def _pods(cluster: Cluster) -> dict[str, list[Pod]]:
+    """Pods that count, by node: bound, present and not finished (C04, C07)."""
+    found: dict[str, list[Pod]] = defaultdict(list)
+    bound = Pod.objects.filter(cluster=cluster, gone_at__isnull=True).exclude(node_name="")
+    for pod in bound.exclude(phase__in=FINISHED).order_by("namespace", "name"):
+        found[pod.node_name].append(pod)
+    return found
+
+
+def _record(
+    node: Node, gpus: list[Gpu], devices: list[PodDevice], pods: list[Pod] | None, now: datetime
+) -> NodeRecord:
+    agent = getattr(node, "agent", None)
+    facts = _facts(node, agent, gpus, devices, pods, now)
+    return NodeRecord(
+        node=node,
+        agent=agent,
+        gpus=tuple(gpus),
+        devices=tuple(devices),
+        pods=None if pods is None else tuple(pods),
+        facts=facts,
+        account=account(facts, policy()),
+    )
+
+
+def _facts(
+    node: Node,
+    agent: AgentState | None,
+    gpus: list[Gpu],
+    devices: list[PodDevice],
+    pods: list[Pod] | None,
+    now: datetime,
+) -> NodeFacts:
+    reported = agent is not None and agent.reported_at is not None
+    knows_holders = reported and agent is not None and not agent.pods_error
+    return NodeFacts(
+        name=node.name,
+        ready=node.ready,
+        unschedulable=node.unschedulable,
+        taints=tuple(TaintFact(t["key"], t["effect"]) for t in node.taints),
+        capacity=node.capacity,
+        allocatable=node.allocatable,
+        labels=node.labels,
+        pods=None
+        if pods is None
+        else tuple(PodFact(p.namespace, p.name, p.requests) for p in pods),
+        cards=tuple(_card(gpu, agent, now) for gpu in gpus) if reported else None,
+        held=tuple(_held(device) for device in devices) if knows_holders else None,
+    )
+
+
+def _card(gpu: Gpu, agent: AgentState | None, now: datetime) -> CardFact:
+    current = (
+        agent is not None
+        and agent.status == AgentState.Status.OK
+        and gpu.read_at == agent.reported_at
+    )
+    return CardFact(
+        uuid=gpu.uuid,
+        index=gpu.index,
+        state=gpu.state,  # type: ignore[arg-type]  # the choices are the literal's values
+        current=current,
+        utilization_percent=gpu.utilization_percent if current else None,
+        idle_for_seconds=(now - gpu.idle_since).total_seconds() if gpu.idle_since else None,
+        mig=bool(gpu.mig_mode_current),
+        instances=tuple(InstanceFact(i.uuid, i.profile) for i in gpu.instances.all()),
+    )
+
+
+def _held(device: PodDevice) -> HeldFact:
+    return HeldFact(
+        namespace=device.namespace,
+        pod=device.pod_name,
+        resource=device.resource,
+        gpu_uuid=device.gpu_uuid or None,
+        mig_uuid=device.mig_uuid or None,
+        slot=device.slot,
+    )

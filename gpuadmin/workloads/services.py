@@ -1,0 +1,80 @@
+"""Every write to pods, to who holds what, and to the counts that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from agent.contract.report import PodDevices
+from gpuadmin.fleet.models import Cluster, Node
+from gpuadmin.fleet.services import store_resources
+from gpuadmin.workloads.facts import records
+from gpuadmin.workloads.models import Pod, PodDevice
+
+
+def store_pod(cluster: Cluster, uid: str, columns: Mapping[str, Any], now: datetime) -> set[str]:
+    """Insert or update one pod. Returns the names of nodes whose counts may have changed.
+
+    A finish is final: a later flip of a finished pod to another phase doesn't reopen it (C04).
+    """
+    old = Pod.objects.filter(cluster=cluster, uid=uid).first()
+    values = {**columns, "observed_at": now, "gone_at": None}
+    if old is not None and old.finished_at is not None:
+        values["finished_at"] = old.finished_at
+    Pod.objects.update_or_create(cluster=cluster, uid=uid, defaults=values)
+    return {name for name in (columns["node_name"], old.node_name if old else "") if name}
+
+
+def forget_pods(cluster: Cluster, uids: Iterable[str], now: datetime) -> set[str]:
+    """These pods no longer exist. Returns the names of their nodes."""
+    gone = Pod.objects.filter(cluster=cluster, uid__in=list(uids), gone_at__isnull=True)
+    names = set(gone.values_list("node_name", flat=True)) - {""}
+    gone.update(gone_at=now)
+    return names
+
+
+def store_devices(node: Node, pods: tuple[PodDevices, ...]) -> None:
+    """Replace what the node's containers hold; nothing is written when nothing changed."""
+    wanted = {
+        _key(holder, device.id): (holder, device) for holder in pods for device in holder.devices
+    }
+    known = {
+        (d.namespace, d.pod_name, d.container, d.resource, d.device_id): d
+        for d in node.pod_devices.all()
+    }
+    PodDevice.objects.filter(pk__in=[known[k].pk for k in set(known) - set(wanted)]).delete()
+    PodDevice.objects.bulk_create(
+        PodDevice(
+            node=node,
+            namespace=holder.namespace,
+            pod_name=holder.pod,
+            container=holder.container,
+            resource=holder.resource,
+            device_id=device.id,
+            gpu_uuid=device.gpu_uuid or "",
+            mig_uuid=device.mig_uuid or "",
+            slot=device.slot,
+            recognised=device.recognised,
+        )
+        for key, (holder, device) in wanted.items()
+        if key not in known
+    )
+
+
+@transaction.atomic
+def recount(cluster: Cluster, node_names: Iterable[str], now: datetime) -> None:
+    """Count these nodes again, each under its row's lock, in uid order (no deadlocks)."""
+    wanted = list(node_names)
+    locked = Node.objects.select_for_update().filter(
+        cluster=cluster, name__in=wanted, gone_at__isnull=True
+    )
+    list(locked.order_by("uid").values_list("pk", flat=True))
+    for record in records(cluster, now, names=wanted):
+        store_resources(record.node, record.account.rows, now)
+
+
+def _key(holder: PodDevices, device_id: str) -> tuple[str, str, str, str, str]:
+    return holder.namespace, holder.pod, holder.container, holder.resource, device_id
