@@ -49,6 +49,8 @@ class Leader:
 
     def check(self) -> Cluster:
         """The cluster's row, locked against a change of leader. Raises `LostLeadershipError`."""
+        if self.term is None:
+            raise LostLeadershipError
         found = (
             Cluster.objects.select_for_update(no_key=True)
             .filter(pk=self.cluster_id, leader=self.name, leader_term=self.term)

@@ -28,7 +28,7 @@ def store_cards(
     for report in reports:
         if report.uuid is None:
             continue  # a card that never told its uuid: counted by the API's side alone
-        gpu = known.pop(report.uuid, None) or Gpu(node=node, uuid=report.uuid, first_seen=now)
+        gpu = known.pop(report.uuid, Gpu(node=node, uuid=report.uuid, first_seen=now))
         _take(gpu, report, held, now)
         gpu.save()
         if report.state == "ok":
@@ -45,8 +45,6 @@ def _take(gpu: Gpu, report: GpuReport, held: Set[str] | None, now: datetime) -> 
     _set_state(gpu, Gpu.State(report.state), report.error or "", now)
     if report.state != "ok":
         gpu.idle_since = None
-        if gpu.pk is None:
-            gpu.read_at = now
         return
     for name, value in _identity(report).items():
         setattr(gpu, name, value)

@@ -171,7 +171,7 @@ class Gpu(models.Model):
     state_since = models.DateTimeField()
     error = models.TextField(blank=True)
     first_seen = models.DateTimeField()
-    read_at = models.DateTimeField()  # the last report that had a reading of this card
+    read_at = models.DateTimeField(null=True)  # the last report that had a reading of this card
     memory_used_bytes = models.BigIntegerField(null=True)
     utilization_percent = models.SmallIntegerField(null=True)
     temperature_celsius = models.SmallIntegerField(null=True)

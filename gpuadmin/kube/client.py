@@ -214,7 +214,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> errors.KubeError:
-    body = response.read() if not response.isclosed() and not response.data else response.data
+    body = response.data  # reads it now when it was not preloaded
     try:
         status = msgspec.json.decode(body, type=_Status)
     except (msgspec.DecodeError, UnicodeDecodeError):

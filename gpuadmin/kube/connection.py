@@ -42,7 +42,7 @@ def from_kubeconfig(path: str | Path, context: str | None = None) -> Connection:
         raise BadConfig(f"There is no kubeconfig at {path}. Set GPUADMIN_KUBECONFIG to one.")
     configuration = Configuration()
     try:
-        load_kube_config(
+        load_kube_config(  # type: ignore[no-untyped-call]
             config_file=str(path),
             context=context,
             client_configuration=configuration,
@@ -63,7 +63,7 @@ def in_cluster() -> Connection:
 
     configuration = Configuration()
     try:
-        load_incluster_config(client_configuration=configuration)
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError) as error:
         raise BadConfig(
             "There is no kubeconfig and this is not a pod with a ServiceAccount. "

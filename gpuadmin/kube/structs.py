@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 
-class Struct(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+class Struct(msgspec.Struct, rename="camel", kw_only=True):
     """camelCase on the wire, snake_case here."""
 
 
