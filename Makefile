@@ -1,13 +1,14 @@
 # gpuadmin: `make help` lists what there is. Everything sets itself up; nothing needs a service.
 PYTHON3 := $(or $(shell command -v python3.11),$(shell command -v python3),python3)
 PYTHON := .venv/bin/python
-MANAGE := $(PYTHON) -W error manage.py
+COMPILE := .venv/bin/uv pip compile --quiet --system-certs --generate-hashes --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-cluster controlplane lock protos openapi screens clean setup-demo setup-tests
+.PHONY: help demo test check test-cluster controlplane documents lock protos screens clean \
+        setup-demo setup-tests
 
 help:  ## this list
-	@sed -n 's/^\([a-z][a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+	@awk -F ':.*## +' '/^[a-z-]+:.*## /{printf "  make %-14s%s\n", $$1, $$2}' Makefile
 
 demo: setup-demo  ## the console on a simulated cluster, at 127.0.0.1:8000 (PORT=… moves it)
 	@$(PYTHON) -m dev.demo
@@ -15,29 +16,32 @@ demo: setup-demo  ## the console on a simulated cluster, at 127.0.0.1:8000 (PORT
 test: setup-tests  ## every test but those of the real control plane
 	$(PYTHON) -m pytest -n auto
 
-check: setup-tests  ## lint, types, import rules, migrations, OpenAPI, size of the simulator
+check: setup-tests  ## lint, types, import rules, migrations, documents, size of the simulator
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy .
 	.venv/bin/lint-imports --no-logo
-	$(PYTHON) -m dev.database $(MANAGE) makemigrations --check --dry-run
-	$(PYTHON) -m dev.openapi --check
-	$(PYTHON) -m dev.sizes
+	$(PYTHON) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(PYTHON) -m dev.documents --check
+	$(PYTHON) -m simulator.sizes
 
-test-cluster: setup-tests  ## the tests that run on a real Kubernetes control plane
-	$(PYTHON) -m pytest tests/cluster -m cluster
+test-cluster: setup-tests  ## the tests that need a real Kubernetes control plane
+	$(PYTHON) -m pytest -m cluster
 
 controlplane: setup-tests  ## builds that control plane into the cache (minutes, once)
 	$(PYTHON) tests/controlplane/build.py
 
+documents: setup-tests  ## writes docs/settings.md and docs/openapi.yaml from the code
+	$(PYTHON) -m dev.documents
+
 lock: setup-tests  ## resolves requirements*.in and package.json into their lock files
-	$(PYTHON) -m dev.lock
+	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) requirements-dev.in -c requirements.txt -o requirements-dev.txt
+	$(COMPILE) requirements-node.in -o requirements-node.txt
+	npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 
-protos: setup-tests  ## generates the kubelet's gRPC modules from our .proto files
-	$(PYTHON) -m dev.protos
-
-openapi: setup-tests  ## writes docs/openapi.yaml and docs/settings.md from the code
-	$(PYTHON) -m dev.openapi
+protos: setup-tests  ## generates the kubelet's gRPC module from our .proto file
+	$(PYTHON) -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/protos/podresources.proto
 
 screens: setup-tests  ## pictures of every page of a running demo, in var/screens
 	$(PYTHON) -m dev.screens

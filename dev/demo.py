@@ -1,0 +1,223 @@
+"""`make demo`: the whole console on a simulated cluster, in one folder and on one port.
+
+Everything lives in var/demo; sockets in a short folder beside it in /tmp. Ctrl-C ends all of it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from simulator.cluster import SimulatedCluster
+
+from dev import processes
+from dev.first_steps import USER
+from dev.processes import Command
+from dev.services import Postgres, ServiceError, Valkey, prepare_postgres
+from dev.supervisor import ChildError, Stopped, Supervisor, handle_signals, ignore_signals
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / "var" / "demo"
+NODES, NODES_WITH_READINGS = 12, 11  # t4-01 has no agent
+PYTHON = sys.executable
+
+
+class DemoError(Exception):
+    """The demo cannot start; the message is a sentence for the terminal."""
+
+
+def main() -> int:
+    handle_signals()
+    try:
+        port = _port()
+        with _only_one(), _runtime_folder() as runtime:
+            _run(port, runtime)
+    except Stopped:
+        print("demo: stopped", flush=True)
+        return 0
+    except (DemoError, ServiceError, ChildError) as error:
+        print(f"The demo cannot go on. {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(port: int, runtime: Path) -> None:
+    begun = time.monotonic()
+    logs = HOME / "log"
+    logs.mkdir(exist_ok=True)
+    for log in logs.glob("*.log"):
+        log.unlink()
+    environ = _environ(runtime)
+    os.environ["GPUADMIN_AGENT_SECRET"] = environ["GPUADMIN_AGENT_SECRET"]
+    supervisor = Supervisor(logs)
+    print(f"demo: starting (process {os.getpid()}, logs in {logs})", flush=True)
+    cluster = SimulatedCluster(runtime / "sim")
+    try:
+        postgres = _start_services(supervisor, runtime)
+        environ["GPUADMIN_DATABASE_URL"] = postgres.url
+        static = processes.spawn(_manage(environ, "collectstatic"), logs / "static.log")
+        cluster.start()
+        shutil.copyfile(cluster.kubeconfig, HOME / "kubeconfig")
+        supervisor.wait(postgres.is_ready, "Starting PostgreSQL", seconds=30)
+        _first_steps(environ, logs)
+        _finish(static, logs / "static.log", "Collecting the static files")
+        for command in _console(environ, port):
+            supervisor.start(command)
+        api = f"http://127.0.0.1:{port}/api/v1/nodes?page_size=500"
+        supervisor.wait(lambda: _is_filled(api), "Reading the cluster", seconds=90)
+        took = time.monotonic() - begun
+        print(f"demo: {NODES} nodes, {NODES_WITH_READINGS} with readings, after {took:.0f} s")
+        password = (HOME / "password").read_text()
+        print(f"ready: http://127.0.0.1:{port} {USER} {password}", flush=True)
+        while True:
+            supervisor.tend()
+            time.sleep(0.5)
+    finally:
+        ignore_signals()
+        supervisor.stop(last=("postgres", "valkey"))
+        cluster.stop()
+
+
+# --- the place
+
+
+def _port() -> int:
+    """PORT or 8000; raises DemoError where it is no port or somebody listens there."""
+    text = os.environ.get("PORT") or "8000"
+    if not (text.isascii() and text.isdigit() and 1024 <= int(text) <= 65535):
+        raise DemoError(f"PORT must be a number from 1024 to 65535, but it is {text!r}.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(text)))
+        except OSError:
+            raise DemoError(
+                f"Port {text} of 127.0.0.1 is in use: choose another, as in PORT=8001 make demo."
+            ) from None
+    return int(text)
+
+
+@contextlib.contextmanager
+def _only_one() -> Iterator[None]:
+    """Holds var/demo; raises DemoError where another demo of this checkout does."""
+    HOME.mkdir(parents=True, exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DemoError("A demo runs in this checkout already: stop that one first.") from None
+        yield
+
+
+@contextlib.contextmanager
+def _runtime_folder() -> Iterator[Path]:
+    """A short folder for sockets, whose paths may have 107 bytes at most; gone at the end.
+
+    It is the same each time for this checkout, so that what a killed demo left is cleared.
+    """
+    mark = HOME.stat()
+    folder = Path(tempfile.gettempdir()) / f"gpuadmin-{mark.st_dev:x}-{mark.st_ino:x}"
+    if folder.is_symlink() or (folder.exists() and folder.stat().st_uid != os.getuid()):
+        raise DemoError(f"{folder} belongs to somebody else: remove it, or set TMPDIR.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _environ(runtime: Path) -> dict[str, str]:
+    """What the console's processes get; its secrets are made once and kept in var/demo."""
+    return os.environ | {
+        "DJANGO_SETTINGS_MODULE": "gpuadmin.settings",
+        "GPUADMIN_SECRET_KEY": _kept_secret("secret-key"),
+        "GPUADMIN_AGENT_SECRET": _kept_secret("agent-secret"),
+        "GPUADMIN_REDIS_URL": Valkey(runtime / "valkey.sock").url,
+        "GPUADMIN_KUBECONFIG": str(HOME / "kubeconfig"),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _kept_secret(name: str) -> str:
+    file = HOME / name
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_urlsafe(32 if name != "password" else 12))
+    return file.read_text()
+
+
+# --- the processes
+
+
+def _start_services(supervisor: Supervisor, runtime: Path) -> Postgres:
+    prepare = partial(prepare_postgres, HOME, runtime / "pg", durable=True)
+    postgres = prepare()
+    supervisor.start(postgres.command(), before_start=prepare)
+    supervisor.start(Valkey(runtime / "valkey.sock").command())
+    return postgres
+
+
+def _manage(environ: dict[str, str], *arguments: str) -> Command:
+    argv = [PYTHON, str(ROOT / "manage.py"), *arguments]
+    if arguments[0] == "collectstatic":
+        argv += ["--noinput", "--verbosity", "0"]
+    return Command(arguments[0], argv, environ)
+
+
+def _first_steps(environ: dict[str, str], logs: Path) -> None:
+    _kept_secret("password")
+    command = Command("first-steps", [PYTHON, "-m", "dev.first_steps", str(HOME)], environ)
+    log = logs / "first-steps.log"
+    _finish(processes.spawn(command, log), log, "Preparing the database")
+
+
+def _finish(process: subprocess.Popen[bytes], log: Path, what: str) -> None:
+    if process.wait() != 0:
+        raise DemoError(f"{what} failed:\n{processes.tail(log)}")
+
+
+def _console(environ: dict[str, str], port: int) -> list[Command]:
+    """Web, worker with beat, watcher. One worker process each is plenty for 12 nodes."""
+    web = [PYTHON, "-m", "gunicorn", "gpuadmin.wsgi", "--bind", f"127.0.0.1:{port}"]
+    web += ["--worker-class", "gthread", "--threads", "4", "--no-control-socket"]
+    web += ["--worker-tmp-dir", tempfile.gettempdir(), "--graceful-timeout", "2"]
+    worker = [PYTHON, "-m", "celery", "-A", "gpuadmin", "worker", "--beat"]
+    worker += ["--scheduler", "celery.beat:Scheduler", "--queues", "poll,operations,default"]
+    worker += ["--pool", "threads", "--concurrency", "4", "--loglevel", "INFO"]
+    worker += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return [
+        Command("web", web, environ),
+        Command("worker", worker, environ),
+        _manage(environ, "watch"),
+    ]
+
+
+def _is_filled(address: str) -> bool:
+    """Whether the API shows every node, with readings wherever there is an agent."""
+    token = (HOME / "token").read_text()
+    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310  our own address
+            page = json.load(answer)
+    except (OSError, urllib.error.HTTPError, ValueError):
+        return False
+    read = [node for node in page["results"] if node["agent"]["status"] == "ok"]
+    return page["count"] == NODES and len(read) == NODES_WITH_READINGS
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Brings the demo's database to the code's state: migrations, the user admin, its API token.
+
+python -m dev.first_steps FOLDER      FOLDER holds `password`, and gets `token`
+"""
+
+import sys
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+
+USER = "admin"
+TOKEN_NAME = "demo"
+
+
+def main(folder: Path) -> None:
+    django.setup()
+    call_command("migrate", interactive=False, verbosity=0)
+    _ensure_user((folder / "password").read_text())
+    _ensure_token(folder / "token")
+
+
+def _ensure_user(password: str) -> None:
+    from gpuadmin.accounts import services  # noqa: PLC0415  needs django.setup()
+    from gpuadmin.accounts.audit import COMMAND  # noqa: PLC0415
+    from gpuadmin.accounts.models import User  # noqa: PLC0415
+    from gpuadmin.accounts.roles import Role  # noqa: PLC0415
+
+    if not User.objects.filter(username=USER).exists():
+        services.create_user(COMMAND, USER, Role.ADMIN, password)
+
+
+def _ensure_token(file: Path) -> None:
+    """Keeps the token of the file where it is still good, else replaces it."""
+    from knox.crypto import hash_token  # noqa: PLC0415  needs django.setup()
+
+    from gpuadmin.accounts import services  # noqa: PLC0415
+    from gpuadmin.accounts.audit import COMMAND  # noqa: PLC0415
+    from gpuadmin.accounts.models import AccessToken  # noqa: PLC0415
+
+    rows = AccessToken.objects.filter(user__username=USER, name=TOKEN_NAME)
+    if file.exists() and rows.filter(digest=hash_token(file.read_text())).exists():
+        return
+    if rows.exists():
+        services.revoke_token(COMMAND, USER, TOKEN_NAME)
+    token = services.create_token(COMMAND, USER, TOKEN_NAME, cap=None, days=None)
+    file.touch(mode=0o600)
+    file.write_text(token)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
