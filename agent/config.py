@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from agent.contract.report import DEFAULT_PORT
+from agent.contract.report import DEFAULT_PORT, LEASE_SECONDS
 
 KUBELET_SOCKET = Path("/var/lib/kubelet/pod-resources/kubelet.sock")
 MIN_SECRET_BYTES = 16
@@ -29,6 +29,7 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     kubelet_socket: Path = KUBELET_SOCKET
     host_pid: bool = False  # the host's pid namespace is shared: process names may be read (C29)
     read_seconds: float = 2.5  # time limit for NVML and for the kubelet; the server gives up at 3 s
+    lease_seconds: float = LEASE_SECONDS  # for how long one report holds NVML open
 
 
 def from_environment(environ: Mapping[str, str]) -> AgentConfig:

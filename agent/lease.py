@@ -15,7 +15,6 @@ from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from agent import nvml
-from agent.contract.report import LEASE_SECONDS
 from agent.session import NodeReading
 
 log = logging.getLogger("agent")
@@ -49,7 +48,7 @@ class Lease:
         self,
         open_session: Callable[[], Session],
         *,
-        seconds: float = LEASE_SECONDS,
+        seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_session = open_session

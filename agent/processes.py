@@ -11,16 +11,17 @@ from agent.contract.report import Process
 MAX_PID = 4_194_304  # the kernel's own upper bound for pid_max on 64 bits
 Kind = Literal["compute", "graphics", "mps"]
 
-# Newest name first. Only the compute list has to be there; boards often lack the other two.
+# Newest name first, with its version: pynvml's plain names refuse an older driver altogether. Only
+# the compute list has to be there; boards often lack the other two.
 _LISTS: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     (
         "compute",
-        ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2"),
+        ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
     ),
-    ("mps", ("nvmlDeviceGetMPSComputeRunningProcesses",)),
+    ("mps", ("nvmlDeviceGetMPSComputeRunningProcesses_v3",)),
     (
         "graphics",
-        ("nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
+        ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
     ),
 )
 

@@ -28,7 +28,9 @@ class Reporter:
         self._ring = XidRing()
         proc = config.host_root / "proc" if config.host_pid else None
         self._cards = CardReader(ProcessReader(proc))
-        self._lease = Lease(lambda: NvmlSession(self._cards, self._ring))
+        self._lease = Lease(
+            lambda: NvmlSession(self._cards, self._ring), seconds=config.lease_seconds
+        )
 
     def report(self) -> Report:
         """The report of this moment; whatever fails is a state or a sentence in it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ from simulator.nvml.world import World
 Body = Callable[..., None]
 FUNCTIONS: dict[str, Body] = {}
 FIRST_ADDRESS = 0x10000
+VERSION = re.compile("_v[0-9]+$|V$")
 
 
 class Refused(Exception):
@@ -75,7 +77,7 @@ def _on_device(name: str, body: Body, on_mig: bool) -> Body:
 
 def refuse_as_ordered(card: Card, name: str) -> None:
     """Raise the error that the hardware file orders for this function, all versions or one."""
-    code = card.errors.get(name, card.errors.get(name.rpartition("_v")[0]))
+    code = card.errors.get(name, card.errors.get(VERSION.sub("", name)))
     if code is not None:
         raise Refused(code)
 
