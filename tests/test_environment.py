@@ -31,7 +31,7 @@ def test_a_misspelt_setting_is_named_with_the_nearest_real_one() -> None:
         ),
         ("GPUADMIN_POLL_SECONDS", "0", "must be a whole number from 5 to 3600, but it is '0'."),
         ("GPUADMIN_HTTPS", "maybe", "must be true or false, but it is 'maybe'."),
-        ("GPUADMIN_AGENT_ROUTE", "x", "must be one of pod-ip, api-proxy, but it is 'x'."),
+        ("GPUADMIN_REDIS_URL", "x", "must be like redis://host:6379/0 or unix:///path/of/the.sock."),
         ("GPUADMIN_SECRET_KEY", "short", "must have at least 32 characters."),
     ],
 )
