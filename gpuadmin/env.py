@@ -151,7 +151,7 @@ REDIS_URL = Setting(
     "Redis or Valkey, which carries the task queue.",
     secret=True,
 )
-ALLOWED_HOSTS = Setting(
+ALLOWED_HOSTS = Setting[tuple[str, ...]](
     "GPUADMIN_ALLOWED_HOSTS",
     names,
     ("127.0.0.1", "localhost"),
@@ -163,7 +163,7 @@ HTTPS = Setting(
     False,
     "True behind a proxy that ends TLS and sets X-Forwarded-Proto: secure cookies and HSTS.",
 )
-TRUSTED_ORIGINS = Setting(
+TRUSTED_ORIGINS = Setting[tuple[str, ...]](
     "GPUADMIN_TRUSTED_ORIGINS",
     names,
     (),
@@ -237,7 +237,7 @@ IDLE_AFTER_SECONDS = Setting(
     7200,
     "Seconds for which a held card must be unused to count as held but idle.",
 )
-TOLERATED_TAINTS = Setting(
+TOLERATED_TAINTS = Setting[tuple[str, ...]](
     "GPUADMIN_TOLERATED_TAINTS",
     names,
     ("nvidia.com/gpu",),

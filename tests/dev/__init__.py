@@ -1,0 +1,1 @@
+"""Tests of dev/: set-up, embedded services, the demo."""
