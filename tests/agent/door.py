@@ -47,6 +47,7 @@ class Door:
         handler: type[RequestHandler] = RequestHandler,
         **changes: Any,
     ) -> None:
+        self.folder = folder
         self._path = folder / "hardware.json"
         self.hardware = hardware_
         self.write()
@@ -94,12 +95,15 @@ class Door:
     def nvml_is_open(self) -> bool:
         return self.fake.init_count != self.fake.shutdown_count
 
-    def close(self) -> bool:
-        """Stop the agent; False when NVML hung. Nothing of it is left."""
+    def stop(self) -> bool:
+        """Stop the agent; False when NVML hung."""
         self._connection.close()
-        let_go = self._server.stop()
+        return self._server.stop()
+
+    def close(self) -> None:
+        """Stop the agent and take its NVML away."""
+        self.stop()
         nvml.uninstall()
-        return let_go
 
 
 def good_token() -> str:
