@@ -143,7 +143,7 @@ class Api:
         self, request: web.Request, verb: str, kind: Kind, target: Target, user: str
     ) -> web.Response:
         objects, key = self._objects, target.key
-        body = None if verb == "get" else await _body(request, required=verb != "delete")
+        body: Any = None if verb == "get" else await _body(request, required=verb != "delete")
         if kind.kind == "SelfSubjectAccessReview":
             return _json(self._access.review(user, body), 201)
         if kind.kind == "SelfSubjectReview":

@@ -1,0 +1,1 @@
+"""Simulated GPU nodes: clients of a Kubernetes API, ours or a real one."""
