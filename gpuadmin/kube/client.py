@@ -206,7 +206,8 @@ def path_of(*parts: str) -> str:
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     rest = b""
-    for chunk in response.stream(65536):
+    # read1 gives what is there; stream() would wait for a full buffer unless the body is chunked
+    while chunk := response.read1(65536):
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line for line in lines if line)
         if len(rest) > MAX_BODY_BYTES:
