@@ -172,6 +172,8 @@ class Lease:
         log.info("NVML is closed")
 
     def _close_quietly(self, why: str) -> None:
+        if self._session is None:
+            return
         log.info("letting go of NVML: %s", why)
         try:
             self._close()
