@@ -216,6 +216,12 @@ AGENT_TIMEOUT_SECONDS = Setting(
 POLL_SECONDS = Setting(
     "GPUADMIN_POLL_SECONDS", number(5, 3600), 15, "Seconds between two readings of every agent."
 )
+OPERATION_LEASE_SECONDS = Setting(
+    "GPUADMIN_OPERATION_LEASE_SECONDS",
+    number(20, 600),
+    60,
+    "Seconds after which the work of a silent worker on a change goes to another one.",
+)
 RAW_HOURS = Setting(
     "GPUADMIN_RAW_HOURS", number(1, 8760), 48, "Hours for which single readings are kept."
 )
