@@ -24,11 +24,12 @@ def store_cards(
     cards of which this report had a reading.
     """
     known = {gpu.uuid: gpu for gpu in node.gpus.all()}
+    told = {report.uuid for report in reports if report.uuid}
     read = []
     for report in reports:
-        if report.uuid is None:
-            continue  # a card that never told its uuid: counted by the API's side alone
-        gpu = known.pop(report.uuid, Gpu(node=node, uuid=report.uuid, first_seen=now))
+        gpu = _known_card(known, report, told) or Gpu(node=node, first_seen=now)
+        known.pop(gpu.uuid, None)
+        gpu.uuid = report.uuid or gpu.uuid or unread_uuid(report.index)
         _take(gpu, report, held, now)
         gpu.save()
         if report.state == "ok":
@@ -38,6 +39,21 @@ def store_cards(
         _set_state(gpu, Gpu.State.MISSING, "The driver no longer counts this card.", now)
         gpu.save(update_fields=["state", "state_since", "error"])
     return read
+
+
+def unread_uuid(index: int) -> str:
+    """What stands for the uuid of a card that was lost before it ever told one (C25)."""
+    return f"unread-{index}"
+
+
+def _known_card(known: dict[str, Gpu], report: GpuReport, told: Set[str]) -> Gpu | None:
+    """The stored row of a reported card: by uuid; else the one that stood at its index before the
+    agent started, as long as no other report claims that one.
+    """
+    if report.uuid:
+        return known.get(report.uuid) or known.get(unread_uuid(report.index))
+    at_index = (gpu for gpu in known.values() if gpu.index == report.index)
+    return next((gpu for gpu in at_index if gpu.uuid not in told), None)
 
 
 def _take(gpu: Gpu, report: GpuReport, held: Set[str] | None, now: datetime) -> None:

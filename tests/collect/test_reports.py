@@ -147,6 +147,25 @@ def test_c25_a_card_that_is_no_longer_counted_is_missing_and_still_owned(fleet: 
     assert fleet.gpu("GPU-2").state == "ok"
 
 
+def test_c25_a_card_lost_before_it_told_its_uuid_is_owned_and_named_once_it_tells(
+    fleet: Fleet,
+) -> None:
+    lost = Gpu(index=1, state="lost", error="GPU is lost")
+    fleet.report(card(0), lost)
+    fleet.report(card(0), lost)
+    assert (fleet.record.account.owned, fleet.record.account.working) == (2, 1)
+    fleet.report(card(0), card(1))
+    assert (fleet.record.account.owned, fleet.record.account.working) == (2, 2)
+    assert set(models.Gpu.objects.values_list("uuid", flat=True)) == {"GPU-0", "GPU-1"}
+
+
+def test_c25_after_an_agents_restart_a_lost_card_is_still_known_by_its_index(fleet: Fleet) -> None:
+    fleet.report(card(0), card(1))
+    fleet.report(card(0), Gpu(index=1, state="lost", error="GPU is lost"), agent_instance="i2")
+    assert fleet.gpu("GPU-1").state == "lost"
+    assert models.Gpu.objects.count() == 2
+
+
 def test_c25_a_driver_that_does_not_answer_leaves_the_last_readings(fleet: Fleet) -> None:
     fleet.report(card(0))
     assert fleet.report(state="error", reason="NVML: Unknown Error") == "nvml_error"
