@@ -1,0 +1,107 @@
+"""What a change has to say of itself so that the engine can preview, run, verify and undo it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+from gpuadmin.accounts.roles import Permission
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.kube.client import KubeClient
+from gpuadmin.operations.errors import BadParameters
+from gpuadmin.planning.plan import Plan
+from gpuadmin.planning.taints import Edit
+
+P = TypeVar("P", bound=msgspec.Struct)
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An object's part that a change writes, as read: ``version`` makes the write conditional."""
+
+    version: str
+    value: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Ref:
+    """One target: an object by uid, and the name under which it is asked for."""
+
+    uid: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a change made of one target."""
+
+    target: Ref
+    before: list[dict[str, Any]]
+    after: list[dict[str, Any]]
+
+
+class Kind(ABC, Generic[P, S]):
+    """One change. Reading and writing go to the cluster; planning and editing are pure."""
+
+    name: ClassVar[str]
+    permission: ClassVar[Permission]
+    object_kind: ClassVar[str]
+    offered: ClassVar[bool] = True  # False: only ever made as an undo
+    parameters: type[P]
+
+    def parse(self, raw: object) -> P:
+        """Strict: no unknown field, no conversion. Raises ``BadParameters``."""
+        try:
+            parameters = msgspec.convert(raw, self.parameters)
+        except msgspec.ValidationError as error:
+            raise BadParameters(_by_field(str(error))) from error
+        problems = self.problems(parameters)
+        if problems:
+            raise BadParameters(problems)
+        return parameters
+
+    def problems(self, parameters: P) -> dict[str, str]:
+        """Field → sentence for what the API server would refuse."""
+        return {}
+
+    @abstractmethod
+    def read(self, cluster: Cluster, client: KubeClient, parameters: P) -> S:
+        """All that the plan needs, fresh from the cluster. Raises ``KubeError``s."""
+
+    @abstractmethod
+    def plan(self, snapshot: S, parameters: P) -> Plan:
+        """The change as it would be on this snapshot."""
+
+    @abstractmethod
+    def look(self, client: KubeClient, target: Ref) -> Image:
+        """One target now. Raises ``TargetGone`` and ``KubeError``s."""
+
+    @abstractmethod
+    def edit(self, parameters: P, target: Ref, image: Image) -> Edit:
+        """Our own delta on what is there now; nothing to write means that it holds."""
+
+    @abstractmethod
+    def write(self, client: KubeClient, target: Ref, image: Image, edit: Edit) -> Image:
+        """Writes against the image's version. Raises ``Conflict`` when it has moved."""
+
+    @abstractmethod
+    def leaving(self, client: KubeClient, target: Ref, image: Image) -> list[str]:
+        """Pods ("namespace/name") that the target as it is sends away, and that are still there."""
+
+    @abstractmethod
+    def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]]:
+        """Name and parameters of the change that puts back what was there."""
+
+
+def _by_field(message: str) -> dict[str, str]:
+    """msgspec's message by field: "Expected `str`, got `int` - at `$.key`"."""
+    text, _, path = message.partition(" - at `$")
+    name = path.rstrip("`").lstrip(".") or (
+        text.split("`")[1] if "field `" in text else "parameters"
+    )
+    return {name: f"{text}."}

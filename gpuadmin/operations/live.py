@@ -1,0 +1,130 @@
+"""Fresh reads of the cluster for previews and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+
+from gpuadmin.fleet.models import Cluster, Node
+from gpuadmin.kube import errors, structs
+from gpuadmin.kube.client import KubeClient, decode, path_of
+from gpuadmin.operations.errors import TargetGone
+from gpuadmin.planning.facts import NodeFacts
+from gpuadmin.planning.plan import PlannedPod
+from gpuadmin.planning.requests import ContainerRequest, effective_requests
+from gpuadmin.planning.resources import count
+from gpuadmin.planning.taint_preview import NodeNow, PodNow, Snapshot
+
+
+class _Spec(structs.Struct):
+    taints: list[dict[str, Any]] | None = None
+    unschedulable: bool | None = None
+
+
+class LiveNode(structs.Struct):
+    """A node whose taints are kept as the API gave them, so that they are written back so."""
+
+    metadata: structs.Metadata
+    spec: _Spec | None = None
+    status: structs.NodeStatus | None = None
+
+    @property
+    def taints(self) -> list[dict[str, Any]]:
+        return (self.spec and self.spec.taints) or []
+
+
+def read_node(client: KubeClient, uid: str, name: str) -> LiveNode:
+    """The node of this uid. Raises ``TargetGone`` where the name is nobody's or another's (C40)."""
+    try:
+        node = decode(client.get(path_of("api", "v1", "nodes", name)), LiveNode)
+    except errors.NotFound:
+        raise TargetGone("The node is gone from the cluster.") from None
+    if node.metadata.uid != uid:
+        raise TargetGone("The node is gone: another machine bears its name now.")
+    return node
+
+
+def read_snapshot(cluster: Cluster, client: KubeClient, uids: Iterable[str]) -> Snapshot:
+    """The nodes of these uids and every pod of the cluster, each list whole or not at all."""
+    wanted = list(uids)
+    known = dict(Node.objects.filter(cluster=cluster, uid__in=wanted).values_list("uid", "name"))
+    nodes, missing = (
+        [],
+        [f"There is no node with the uid {uid}." for uid in wanted if uid not in known],
+    )
+    for uid in wanted:
+        if uid in known:
+            try:
+                nodes.append(_node_now(read_node(client, uid, known[uid])))
+            except TargetGone as error:
+                missing.append(f"{known[uid]}: {error}")
+    try:
+        listed = client.list_all("/api/v1/pods").items
+    except errors.Forbidden:
+        return Snapshot(tuple(nodes), None, tuple(missing))
+    pods = [pod for pod in map(_pod_now, listed) if pod]
+    return Snapshot(tuple(nodes), tuple(pods), tuple(missing), len(listed) - len(pods))
+
+
+def read_pods_on(client: KubeClient, node_name: str) -> list[PodNow]:
+    """The pods that are bound to one node."""
+    listed = client.list_all("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node_name}"})
+    return [pod for pod in map(_pod_now, listed.items) if pod]
+
+
+def _node_now(node: LiveNode) -> NodeNow:
+    status = node.status or structs.NodeStatus()
+    ready = next((c.status == "True" for c in status.conditions or [] if c.type == "Ready"), None)
+    facts = NodeFacts(
+        name=node.metadata.name,
+        ready=ready,
+        unschedulable=bool(node.spec and node.spec.unschedulable),
+        capacity=_counts(status.capacity),
+        allocatable=_counts(status.allocatable),
+        labels=node.metadata.labels or {},
+    )
+    return NodeNow(node.metadata.uid, node.taints, facts)
+
+
+def _counts(quantities: dict[str, str] | None) -> dict[str, int | None]:
+    return {name: count(amount) for name, amount in (quantities or {}).items()}
+
+
+def _pod_now(raw: Any) -> PodNow | None:
+    try:
+        pod = decode(raw, structs.Pod)
+    except errors.BadAnswer:
+        return None
+    spec, status = pod.spec or structs.PodSpec(), pod.status or structs.PodStatus()
+    owner = next((o for o in pod.metadata.owner_references or [] if o.controller), None)
+    namespace = pod.metadata.namespace or ""
+    shown = PlannedPod(
+        uid=pod.metadata.uid,
+        namespace=namespace,
+        name=pod.metadata.name,
+        node=spec.node_name or "",
+        owner=f"{owner.kind} {owner.name}" if owner else "",
+        phase=status.phase or "Unknown",
+        gpu=_requests(spec),
+        ours=namespace == settings.NAMESPACE
+        and owner is not None
+        and (owner.kind, owner.name) == ("DaemonSet", settings.AGENT_DAEMONSET),
+    )
+    return PodNow(shown, spec.tolerations or [])
+
+
+def _requests(spec: structs.PodSpec) -> dict[str, int]:
+    return effective_requests(
+        map(_request, spec.init_containers or []),
+        map(_request, spec.containers or []),
+        spec.overhead,
+    )
+
+
+def _request(container: structs.Container) -> ContainerRequest:
+    resources = container.resources or structs.Resources()
+    return ContainerRequest(
+        resources.requests or {}, resources.limits or {}, container.restart_policy == "Always"
+    )

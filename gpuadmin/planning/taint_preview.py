@@ -1,0 +1,234 @@
+"""The preview of a change of taints: who goes, who could not come back, what is left to schedule.
+
+Pure. The taint manager ends pods that do not tolerate a NoExecute taint; the scheduler bars pods
+that do not tolerate a NoSchedule or NoExecute taint; PreferNoSchedule bars nobody (C21, C22).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpuadmin.planning.counting import account
+from gpuadmin.planning.facts import NodeFacts, PodFact, Policy, TaintFact
+from gpuadmin.planning.plan import Capacity, Confirm, Plan, PlannedPod, TargetPlan, TouchedPod
+from gpuadmin.planning.taints import (
+    NO_EXECUTE,
+    PREFER_NO_SCHEDULE,
+    Edit,
+    JsonTaint,
+    Taint,
+    Toleration,
+    closes,
+    is_tolerated,
+    seconds_until_eviction,
+)
+
+FINISHED = ("Succeeded", "Failed")
+KUBERNETES_OWN = ("node.kubernetes.io", "node.cloudprovider.kubernetes.io")
+
+
+@dataclass(frozen=True)
+class NodeNow:
+    """A node as just read: ``facts`` without taints and pods, which the snapshot has."""
+
+    uid: str
+    taints: list[JsonTaint]
+    facts: NodeFacts
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+
+@dataclass(frozen=True)
+class PodNow:
+    """A pod as just read."""
+
+    shown: PlannedPod
+    tolerations: Sequence[Toleration]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """``pods`` is every pod of the cluster, None where we may not list them.
+
+    ``missing`` says of each target that is not there why; ``unreadable`` counts pods that are
+    listed but make no sense.
+    """
+
+    nodes: tuple[NodeNow, ...]
+    pods: tuple[PodNow, ...] | None = ()
+    missing: tuple[str, ...] = ()
+    unreadable: int = 0
+
+
+@dataclass(frozen=True)
+class _Change:
+    node: NodeNow
+    edit: Edit
+    new: tuple[Taint, ...] = field(default=())
+
+    @property
+    def after(self) -> list[JsonTaint]:
+        return self.node.taints if self.edit.taints is None else self.edit.taints
+
+
+def preview(
+    snapshot: Snapshot,
+    edits: Mapping[str, Edit],
+    *,
+    title: str,
+    kubectl: tuple[str, ...],
+    policy: Policy,
+) -> Plan:
+    """The plan for one edit per node uid of the snapshot."""
+    changes = [_change(node, edits[node.uid]) for node in snapshot.nodes]
+    touched = tuple(_touched(snapshot, changes))
+    barring = {taint for change in changes for taint in change.new if closes(taint)}
+    dying = [pod for pod in touched if pod.dies]
+    return Plan(
+        title=title,
+        targets=tuple(_target(change) for change in changes),
+        pods_touched=touched,
+        gpu_workloads_lacking_toleration=tuple(_lacking(snapshot, barring)),
+        capacity=tuple(_capacity(snapshot, changes, touched, policy)),
+        warnings=tuple(_warnings(snapshot, changes, touched)),
+        blockers=tuple(_blockers(snapshot, changes)),
+        missing=snapshot.missing,
+        kubectl=kubectl,
+        confirm=Confirm(bool(dying), phrase_for([node.name for node in snapshot.nodes])),
+    )
+
+
+def phrase_for(names: Sequence[str]) -> str:
+    """What is typed to confirm: the node's name, or how many nodes."""
+    return names[0] if len(names) == 1 else f"{len(names)} nodes"
+
+
+def kubectl_line(names: Iterable[str], change: str, *, overwrite: bool = False) -> str:
+    """The equivalent command, quoted for a shell."""
+    words = ["kubectl", "taint", "nodes", *names, change, *(["--overwrite"] if overwrite else [])]
+    return shlex.join(words)
+
+
+def evicted_now(pods: Iterable[PodNow], taints: Iterable[JsonTaint]) -> list[PlannedPod]:
+    """Pods that the NoExecute taints of their node send away at once, and that are still there."""
+    found = [Taint.of(taint) for taint in taints]
+    return [
+        pod.shown
+        for pod in pods
+        if any(seconds_until_eviction(pod.tolerations, taint) == 0 for taint in found)
+    ]
+
+
+def _change(node: NodeNow, edit: Edit) -> _Change:
+    before = {Taint.of(taint) for taint in node.taints}
+    after = [Taint.of(taint) for taint in edit.taints or []]
+    return _Change(node, edit, tuple(taint for taint in after if taint not in before))
+
+
+def _target(change: _Change) -> TargetPlan:
+    node, edit = change.node, change.edit
+    return TargetPlan(
+        "node", node.uid, node.name, node.taints, change.after, edit.taints is None, edit.message
+    )
+
+
+def _touched(snapshot: Snapshot, changes: list[_Change]) -> Iterator[TouchedPod]:
+    new = {change.node.name: change.new for change in changes}
+    for pod in snapshot.pods or ():
+        effect, goes = _effect(pod, new.get(pod.shown.node, ()))
+        if effect:
+            dies = goes and pod.shown.phase not in FINISHED
+            yield TouchedPod(**vars(pod.shown), effect=effect, dies=dies)
+
+
+def _effect(pod: PodNow, new: tuple[Taint, ...]) -> tuple[str, bool]:
+    seconds = [
+        after
+        for taint in new
+        if (after := seconds_until_eviction(pod.tolerations, taint)) is not None
+    ]
+    if seconds:
+        soonest = min(seconds)
+        return ("evicted now" if soonest == 0 else f"evicted after {soonest} s"), True
+    if pod.shown.phase in FINISHED:
+        return "", False
+    barred = any(closes(taint) and not is_tolerated(pod.tolerations, taint) for taint in new)
+    return ("stays, could not come back" if barred else ""), False
+
+
+def _lacking(snapshot: Snapshot, barring: set[Taint]) -> Iterator[PlannedPod]:
+    """GPU pods anywhere, Pending ones too, that a new taint would keep off."""
+    for pod in snapshot.pods or ():
+        waits_or_runs = pod.shown.gpu and pod.shown.phase not in FINISHED
+        if waits_or_runs and not all(is_tolerated(pod.tolerations, taint) for taint in barring):
+            yield pod.shown
+
+
+def _capacity(
+    snapshot: Snapshot, changes: list[_Change], touched: tuple[TouchedPod, ...], policy: Policy
+) -> Iterator[Capacity]:
+    gone = {pod.uid for pod in touched if pod.effect == "evicted now"}
+    before: dict[str, list[int | None]] = {}
+    after: dict[str, list[int | None]] = {}
+    for change in changes:
+        for taints, without, sums in (
+            (change.node.taints, set(), before),
+            (change.after, gone, after),
+        ):
+            facts = replace(
+                change.node.facts,
+                taints=tuple(TaintFact(taint["key"], taint["effect"]) for taint in taints),
+                pods=_counted(snapshot, change.node.name, without),
+            )
+            for row in account(facts, policy).rows:
+                sums.setdefault(row.name, []).append(row.free_now)
+    for name in sorted({*before, *after}):
+        yield Capacity(name, _sum(before.get(name, [])), _sum(after.get(name, [])))
+
+
+def _counted(snapshot: Snapshot, node: str, without: set[str]) -> tuple[PodFact, ...] | None:
+    if snapshot.pods is None:
+        return None
+    shown = (pod.shown for pod in snapshot.pods)
+    return tuple(
+        PodFact(pod.namespace, pod.name, pod.gpu)
+        for pod in shown
+        if pod.node == node and pod.phase not in FINISHED and pod.uid not in without
+    )
+
+
+def _sum(amounts: list[int | None]) -> int | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def _warnings(
+    snapshot: Snapshot, changes: list[_Change], touched: tuple[TouchedPod, ...]
+) -> Iterator[str]:
+    new = {taint for change in changes for taint in change.new}
+    own = sorted({one.key for one in new if one.key.partition("/")[0] in KUBERNETES_OWN})
+    if own:
+        yield f"Kubernetes itself sets and removes {', '.join(own)}: it may undo this at once."
+    if any(taint.effect == PREFER_NO_SCHEDULE for taint in new):
+        yield "PreferNoSchedule closes nothing: the scheduler only looks elsewhere first."
+    agents = sorted(pod.node for pod in touched if pod.ours and pod.dies)
+    if agents:
+        yield f"Our own agent goes too: no readings from {', '.join(agents)}."
+    lost = [f"{p.namespace}/{p.name}" for p in touched if p.dies and not p.owner]
+    if lost:
+        yield f"Nothing owns {', '.join(sorted(lost))}: what is ended there is gone for good."
+    if new and snapshot.pods is None:
+        yield "We may not list pods, so it is not known whom this touches."
+    if new and snapshot.unreadable:
+        yield f"{snapshot.unreadable} pods could not be read and are not in this plan."
+
+
+def _blockers(snapshot: Snapshot, changes: list[_Change]) -> Iterator[str]:
+    yield from snapshot.missing
+    evicts = any(taint.effect == NO_EXECUTE for change in changes for taint in change.new)
+    if evicts and (snapshot.pods is None or snapshot.unreadable):
+        yield "NoExecute ends pods and we cannot tell which: our account must be able to list pods."
