@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from simulator.faults.situations import (
-    LostCard,
-    LyingAgent,
-    SilentAgent,
-    Situation,
-    UnhealthyCard,
-)
+from simulator.faults.situations import LostCard, LyingAgent, SilentAgent, Situation, UnhealthyCard
 from simulator.hardware import Hardware, SimXid
 
 

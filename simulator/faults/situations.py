@@ -6,6 +6,7 @@ on a real API server (design.md section 9).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -93,6 +94,6 @@ def read_configmap(value: dict[str, Any]) -> list[Situation]:
         return []
 
 
-def to_data(situations: list[Situation]) -> dict[str, str]:
+def to_data(situations: Sequence[Situation]) -> dict[str, str]:
     """The ``data`` of the ConfigMap."""
     return {DATA_KEY: msgspec.json.encode(situations).decode()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import socket
+from collections.abc import Sequence
 
 from simulator.faults.situations import CONFIGMAP_KEY, NAMESPACE, Situation, to_data
 from simulator.nodes.client import Kube, KubeError, Value
@@ -36,7 +37,7 @@ async def namespace_once(kube: Kube, name: str) -> None:
     await kube.create_once("/api/v1/namespaces", {"metadata": {"name": name}})
 
 
-async def begin_situations(kube: Kube, situations: list[Situation]) -> None:
+async def begin_situations(kube: Kube, situations: Sequence[Situation]) -> None:
     """Write the first situations, where nobody has scripted any."""
     namespace, name = CONFIGMAP_KEY
     value = {"metadata": {"name": name}, "data": to_data(situations)}

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulator import marks
-from simulator.faults.situations import LostCard, Situation
+from simulator.faults.situations import LostCard
 from simulator.fleet.inventory import GPU, made_up_id
 from simulator.nodes.client import Value
 
 NAMESPACES = ("vision", "llm-train", "search", "sandbox")
-TROUBLE: list[Situation] = [LostCard(node="h100-02", gpu=7, xid=79)]
+TROUBLE = [LostCard(node="h100-02", gpu=7, xid=79)]
 _KINDS = {"Job": "batch/v1", "StatefulSet": "apps/v1", "ReplicaSet": "apps/v1"}
 _IMAGES = {
     "Job": "lab.example/train:24.11",

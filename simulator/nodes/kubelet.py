@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
+import aiohttp
 import msgspec
 
+from agent.contract.report import TOKEN_HEADER
+from agent.contract.token import make_token
 from agent.protos.podresources_pb2 import ListPodResourcesResponse
 from simulator import hardware as hardware_file
 from simulator import marks
@@ -132,6 +136,18 @@ class Kubelet:
     def running_pods(self) -> int:
         """How many pods run here."""
         return len(self._pods)
+
+    async def first_report(self) -> None:
+        """Ask the agent once, so that it knows its cards and listens for XIDs before one is lost.
+
+        Raises ``aiohttp.ClientError`` or ``TimeoutError`` when the agent doesn't answer.
+        """
+        for uid, pod in self._pods.items():
+            if port := _agent_port(pod):
+                token = make_token(self._secret.encode(), uid, self.spec.name, time.time())
+                url = f"http://{pod['status']['podIP']}:{port}/v1/report"
+                async with aiohttp.request("GET", url, headers={TOKEN_HEADER: token}) as response:
+                    response.raise_for_status()
 
     def pod_resources(self) -> ListPodResourcesResponse:
         """Answer of the PodResources API: active pods and their devices."""

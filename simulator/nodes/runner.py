@@ -84,8 +84,10 @@ class Fleet:
             if with_tenants and kubelet.spec.cordoned:
                 await system.cordon(self._kube, kubelet.spec.name)
         await self._create([each for each in everybody if not each.node])
-        trouble = [each for each in TROUBLE if getattr(each, "node", "") in self._kubelets]
-        await system.begin_situations(self._kube, trouble if with_tenants else [])
+        trouble = [each for each in TROUBLE if with_tenants and each.node in self._kubelets]
+        for each in trouble:
+            await self._kubelets[each.node].first_report()
+        await system.begin_situations(self._kube, trouble)
 
     async def _create(self, some: list[Tenant]) -> None:
         for tenant in some:
