@@ -15,7 +15,7 @@ from agent.processes import instance_id
 
 RING_SIZE = 256
 # How long one wait in NVML lasts: the longest that letting go of NVML waits for the listener.
-WAIT_MILLISECONDS = 250
+WAIT_MILLISECONDS = 500
 RETRY_SECONDS = 5.0
 
 log = logging.getLogger("agent")

@@ -46,7 +46,11 @@ class SimXid(msgspec.Struct, kw_only=True):
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """One card. ``errors`` maps an NVML function name to the error code it answers with."""
+    """One card.
+
+    ``errors`` maps an NVML function, with its version suffix or (for all versions) without, to the
+    error code that it answers for the card itself; MIG devices on it are not concerned.
+    """
 
     index: int
     uuid: str

@@ -12,7 +12,7 @@ from simulator.hardware import SimXid
 from simulator.nvml.devices import NO_INSTANCE
 from simulator.nvml.library import FakeNvml, Refused, Target, device_function, function, number, put
 
-LOOK_SECONDS = 0.25  # how often a wait looks at the file: cheap, and soon enough
+LOOK_SECONDS = 0.5  # how often a wait looks at the file: cheap, and soon enough
 XID = pynvml.nvmlEventTypeXidCriticalError
 
 

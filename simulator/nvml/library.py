@@ -67,8 +67,9 @@ def device_function(*names: str, on_mig: bool = True) -> Callable[[Body], Body]:
 def _on_device(name: str, body: Body, on_mig: bool) -> Body:
     def called(library: FakeNvml, handle: Any, *arguments: Any) -> None:
         target = library.target(handle)
-        refuse_as_ordered(target.card, name)
-        if target.instance is not None and not on_mig:
+        if target.instance is None:
+            refuse_as_ordered(target.card, name)
+        elif not on_mig:
             raise Refused(pynvml.NVML_ERROR_NOT_SUPPORTED)
         body(library, target, *arguments)
 

@@ -28,19 +28,27 @@ def test_c28_a_cut_card_reports_its_slices_and_no_utilisation(open_door: OpenDoo
     assert (left.memory_used_bytes, left.memory_total_bytes) == (36000 * MIB, 40192 * MIB)
 
 
-def test_c28_forbidden_parent_memory_does_not_stop_the_slices(open_door: OpenDoor) -> None:
-    door = open_door(cut_card(0, LEFT, errors={"nvmlDeviceGetGpuInstanceById": NO_PERMISSION}))
-    # The hardware file orders errors per card, so only what is asked of the parent alone is denied.
+def test_c28_forbidden_parent_fields_do_not_stop_the_slices(open_door: OpenDoor) -> None:
+    forbidden = {
+        "nvmlDeviceGetMemoryInfo": NO_PERMISSION,
+        "nvmlDeviceGetGpuInstanceById": NO_PERMISSION,
+        "nvmlDeviceGetComputeRunningProcesses": NO_PERMISSION,
+    }
+    process = SimProcess(pid=41, memory_used_bytes=MIB, gpu_instance_id=1, compute_instance_id=0)
+    door = open_door(cut_card(0, LEFT, RIGHT, errors=forbidden, processes=[process]))
 
     gpu = door.report().gpus[0]
 
-    instance = gpu.mig_instances[0]
-    assert (instance.uuid, instance.memory_used_bytes) == (mig_uuid(0xB1), 36000 * MIB)
-    assert (instance.placement_start, instance.placement_size) == (None, None)
-    assert instance.field_errors == {
+    assert (gpu.state, gpu.memory_kind, gpu.memory_used_bytes) == ("ok", "unknown", None)
+    assert gpu.field_errors["memory_used_bytes"] == "no_permission"
+    left, right = gpu.mig_instances
+    assert (left.memory_used_bytes, right.memory_used_bytes) == (36000 * MIB, 0)
+    assert (left.placement_start, left.placement_size) == (None, None)
+    assert left.field_errors == {
         "placement_start": "no_permission",
         "placement_size": "no_permission",
     }
+    assert [each.pid for each in gpu.processes or ()] == [41]  # read slice by slice
 
 
 def test_c28_a_pending_change_is_told_apart_from_the_mode(open_door: OpenDoor) -> None:
