@@ -80,11 +80,15 @@ class Door:
 
     def report(self) -> Report:
         """A report, which must come."""
-        self._connection.request("GET", "/v1/report", headers={TOKEN_HEADER: good_token()})
-        answer = self._connection.getresponse()
-        body = answer.read()
-        assert answer.status == 200, body
-        return decode_report(body)
+        return report_over(self._connection)
+
+    def report_alone(self) -> Report:
+        """A report on a connection of its own, for use in another thread."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            return report_over(connection)
+        finally:
+            connection.close()
 
     def release(self, seconds: int, reason: str = "a MIG change is pending") -> tuple[int, Any]:
         """Ask the agent to let go of NVML."""
@@ -104,6 +108,15 @@ class Door:
         """Stop the agent and take its NVML away."""
         self.stop()
         nvml.uninstall()
+
+
+def report_over(connection: http.client.HTTPConnection) -> Report:
+    """A report, which must come."""
+    connection.request("GET", "/v1/report", headers={TOKEN_HEADER: good_token()})
+    answer = connection.getresponse()
+    body = answer.read()
+    assert answer.status == 200, body
+    return decode_report(body)
 
 
 def good_token() -> str:

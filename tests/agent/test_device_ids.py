@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.contract.devices import parse_device_id
@@ -77,6 +77,7 @@ def test_c30_slices_that_differ_only_at_the_end_are_not_merged() -> None:
     assert len({parse_device_id(text, {}) for text in ids}) == 3
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.text() | st.from_regex(r"(GPU|MIG|nvidia|a/b=)-?[0-9a-f/:-]*", fullmatch=True))
 def test_c30_no_text_is_refused_cut_or_dropped(text: str) -> None:
     device = parse_device_id(text, UUID_OF_INDEX)
@@ -85,6 +86,7 @@ def test_c30_no_text_is_refused_cut_or_dropped(text: str) -> None:
     assert device.recognised == bool(device.gpu_uuid or device.mig_uuid)
 
 
+@settings(deadline=None)  # the machine may be busy
 @given(st.uuids(), st.integers(0, 10**9 - 1), st.integers(0, 99), st.integers(0, 99))
 def test_c30_what_was_put_into_an_id_comes_out_of_it(
     uuid: object, slot: int, gpu_instance: int, compute_instance: int

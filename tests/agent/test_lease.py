@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -29,6 +30,17 @@ def test_c18_reports_share_one_opening(open_door: OpenDoor) -> None:
         door.report()
 
     assert (door.fake.init_count, door.fake.shutdown_count) == (1, 0)
+
+
+def test_c18_reports_at_the_same_time_share_it_too(open_door: OpenDoor) -> None:
+    door = open_door(card(0))
+
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(pool.map(lambda _: door.report_alone(), range(40)))
+
+    assert {report.state for report in reports} == {"ok"}
+    assert sorted(report.sequence for report in reports) == list(range(1, 41))
+    assert door.fake.init_count == 1
 
 
 def test_c18_a_release_closes_nvml_before_it_answers(open_door: OpenDoor) -> None:
@@ -104,10 +116,10 @@ def test_c18_nvml_is_closed_when_nobody_asks_any_more(open_door: OpenDoor) -> No
 
 
 def test_c18_each_report_renews_the_lease(open_door: OpenDoor) -> None:
-    door = open_door(card(0), lease_seconds=0.6)
-    for _ in range(5):
+    door = open_door(card(0), lease_seconds=2)
+    for _ in range(4):
         door.report()
-        time.sleep(0.3)
+        time.sleep(0.7)
 
     assert door.fake.init_count == 1
 
@@ -177,17 +189,17 @@ def seconds_of_report(door: Door) -> tuple[float, str | None]:
 def test_a_hung_nvml_call_is_a_sentence_within_the_time_limit(
     open_door: OpenDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    door = open_door(card(0), read_seconds=0.4)
+    door = open_door(card(0), read_seconds=1)
     door.report()
     hang = Hang(monkeypatch, "nvmlDeviceGetUtilizationRates")
 
     seconds, reason = seconds_of_report(door)
-    assert seconds < 1.5
+    assert seconds < 2.5
     assert reason is not None
     assert "NVML has not answered for" in reason
 
     seconds, _ = seconds_of_report(door)
-    assert seconds < 0.4  # no second request waits behind the hung call
+    assert seconds < 1  # no second request waits behind the hung call
     assert door.ask("GET", "/healthz")[0] == 200
 
     hang.over.set()

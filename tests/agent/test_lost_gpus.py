@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from simulator.nvml.library import FUNCTIONS
 from tests.agent.conftest import OpenDoor
 from tests.agent.world import card, gpu_uuid
 
@@ -120,3 +123,18 @@ def test_one_unreadable_field_spoils_no_other(open_door: OpenDoor) -> None:
         "ecc_uncorrectable_volatile": "not_supported",
         "name": "no_permission",
     }
+
+
+def test_text_that_is_no_utf8_spoils_only_its_field(
+    open_door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hostile(_library: Any, _handle: Any, buffer: Any, _length: Any) -> None:
+        buffer.value = b"\xff\xfe<script>"
+
+    door = open_door(card(0))
+    monkeypatch.setitem(FUNCTIONS, "nvmlDeviceGetSerial", hostile)
+
+    gpu = door.report().gpus[0]
+
+    assert (gpu.state, gpu.serial, gpu.uuid) == ("ok", None, gpu_uuid(0xA0))
+    assert gpu.field_errors == {"serial": "error"}
