@@ -80,7 +80,8 @@ class Lease:
     def release(self, seconds: float, reason: str, timeout: float) -> None:
         """Let go of NVML now and stay away for ``seconds``; a later release sets the window anew.
 
-        Returns once NVML is closed. Raises ``UnresponsiveError`` when it is still held.
+        Returns once NVML is closed. Raises ``UnresponsiveError`` when it is still held, and
+        ``nvml.NvmlError`` when it can't be closed.
         """
         self._pause = (self._clock() + seconds, reason)
         self._run(self._close, timeout)

@@ -56,7 +56,7 @@ class Reporter:
         )
 
     def release(self, seconds: int, reason: str) -> None:
-        """Let go of NVML for ``seconds``. Raises ``UnresponsiveError`` when it is still held."""
+        """Let go of NVML for ``seconds``. Raises as ``Lease.release`` when it is still held."""
         self._lease.release(seconds, reason, self._config.read_seconds)
 
     def stop(self) -> bool:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 import msgspec
 
+from agent import nvml
 from agent.config import AgentConfig
 from agent.contract.report import MAX_RELEASE_SECONDS, TOKEN_HEADER, ReleaseRequest, Report
 from agent.gate import TokenGate
@@ -64,7 +65,7 @@ class RequestHandler(JsonHandler):
         request = _release_request(self.body())
         try:
             self.server.reporter.release(request.seconds, request.reason)
-        except UnresponsiveError as error:
+        except (UnresponsiveError, nvml.NvmlError) as error:
             raise BadRequestError(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from error
         self.send_json(HTTPStatus.OK, {"state": "paused", "seconds": request.seconds})
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from simulator.nvml.library import FUNCTIONS
+from simulator.nvml.library import FUNCTIONS, FakeNvml, Refused
 from tests.agent.conftest import OpenDoor
 from tests.agent.door import Door, our_threads, wait_until
 from tests.agent.kubelet import kubelet, pod
@@ -236,6 +236,23 @@ def test_c18_a_release_while_nvml_hangs_is_refused_and_kept_for_when_it_answers(
     hang.over.set()
     wait_until(lambda: not door.nvml_is_open)
     assert door.report().state == "paused"
+
+
+def test_c18_a_release_that_can_not_close_nvml_says_so(
+    open_door: OpenDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_library: FakeNvml) -> None:
+        raise Refused(999)
+
+    door = open_door(card(0))
+    door.report()
+    with monkeypatch.context() as patch:
+        patch.setitem(FUNCTIONS, "nvmlShutdown", refuse)
+        status, answer = door.release(60)
+
+    assert status == 503
+    assert "NVML can't be closed" in answer["error"]
+    door.fake.shutdown_count += 1  # nobody but us knows that it was refused
 
 
 def test_stopping_does_not_wait_for_ever_for_a_hung_nvml(
