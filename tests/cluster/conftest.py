@@ -1,4 +1,8 @@
-"""One real control plane for every test in this folder; see ``tests/controlplane``."""
+"""One real control plane for every test in this folder; see ``tests/controlplane``.
+
+A test of ``cluster`` runs twice: on the simulator with every ``make test``, and on the real control
+plane with ``make test-cluster``. What the simulator answers otherwise than the real one fails here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cluster import SimulatedCluster
+from tests.cluster.simulated import NODES, nodes_on
 from tests.controlplane import build
+from tests.controlplane.client import Client
 from tests.controlplane.plane import ControlPlane
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -55,3 +62,21 @@ def tainter(plane: ControlPlane, reader: Path) -> Iterator[Path]:
     plane.kubectl("apply", "-f", grants)
     yield reader
     plane.kubectl("delete", "-f", grants)
+
+
+@pytest.fixture(
+    scope="module", params=["simulator", pytest.param("real", marks=pytest.mark.cluster)]
+)
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Client]:
+    """An administrator's client of a cluster with the simulated nodes of NODES, without tenants."""
+    folder = tmp_path_factory.mktemp("cluster")
+    if request.param == "real":
+        plane: ControlPlane = request.getfixturevalue("plane")
+        with nodes_on(plane, folder, NODES):
+            yield plane.admin
+        return
+    with SimulatedCluster(folder / "run", list(NODES), tenants=False) as simulated:
+        simulated.wait_ready()
+        yield Client(simulated.kubeconfig)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.bare import ready_node
+from tests.cluster.objects import bare_node
 from tests.controlplane.client import Client
 from tests.controlplane.plane import ControlPlane
 
@@ -38,7 +38,7 @@ def test_the_read_grant_shows_nodes_pods_and_our_daemonsets_only(
 
 
 def test_the_read_grant_changes_nothing(plane: ControlPlane, reader: Path) -> None:
-    with ready_node(plane.admin, "read-only", gpus=1) as node:
+    with bare_node(plane.admin, "read-only", gpus=1) as node:
         path = f"/api/v1/nodes/{node}"
         assert Client(reader).call("PATCH", path, TAINT).status == FORBIDDEN
         assert Client(reader).call("DELETE", path).status == FORBIDDEN
@@ -48,7 +48,7 @@ def test_the_read_grant_changes_nothing(plane: ControlPlane, reader: Path) -> No
 def test_the_taint_grant_patches_a_node_but_neither_its_status_nor_its_life(
     plane: ControlPlane, tainter: Path
 ) -> None:
-    with ready_node(plane.admin, "tainted", gpus=1) as node:
+    with bare_node(plane.admin, "tainted", gpus=1) as node:
         path = f"/api/v1/nodes/{node}"
         assert Client(tainter).call("PATCH", path, TAINT).status == ALLOWED
         assert plane.admin.get(path)["spec"]["taints"] == TAINT["spec"]["taints"]

@@ -12,18 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cluster.bare import (
-    PODS,
-    SETTLE_SECONDS,
-    create_pod,
-    node_of,
-    ready_node,
-    refusal,
-    remove,
-    taint,
-)
+from tests.cluster.objects import SETTLE_SECONDS, bare_node, gpu_pod, node_of, refusal, taint
 from tests.controlplane import build
-from tests.controlplane.client import Client, RefusedError, write_kubeconfig
+from tests.controlplane.client import Client, write_kubeconfig
 from tests.controlplane.plane import ControlPlane, PlaneError
 from tests.controlplane.waiting import until
 
@@ -47,43 +38,32 @@ def test_it_is_the_release_that_go_mod_pins(plane: ControlPlane) -> None:
 
 
 def test_a_pod_lands_on_a_ready_node_and_a_taint_bars_the_next(plane: ControlPlane) -> None:
-    with ready_node(plane.admin, "bare-1", gpus=2) as node:
-        create_pod(plane.admin, "first", gpus=1)
-        assert node_of(plane.admin, "first") == node
-        taint(plane.admin, node, {"key": "repair", "effect": "NoSchedule"})
-        create_pod(plane.admin, "second", gpus=1)
-        assert "untolerated taint" in refusal(plane.admin, "second")
-        taint(plane.admin, node)
-        assert node_of(plane.admin, "second") == node
-
-
-def test_a_pod_that_asks_for_more_gpus_than_are_free_waits(plane: ControlPlane) -> None:
-    with ready_node(plane.admin, "bare-2", gpus=1):
-        create_pod(plane.admin, "greedy", gpus=2)
-        try:
-            assert "Insufficient nvidia.com/gpu" in refusal(plane.admin, "greedy")
-        finally:
-            remove(plane.admin, "greedy")
+    admin = plane.admin
+    with (
+        bare_node(admin, "bare-1", gpus=2) as node,
+        gpu_pod(admin, "first", gpus=1, node=node) as first,
+    ):
+        assert node_of(admin, first) == node
+        taint(admin, node, {"key": "repair", "effect": "NoSchedule"})
+        with gpu_pod(admin, "second", gpus=1, node=node) as second:
+            assert "untolerated taint" in refusal(admin, second)
+            taint(admin, node)
+            assert node_of(admin, second) == node
 
 
 def test_a_no_execute_taint_evicts_a_running_pod(plane: ControlPlane) -> None:
-    with ready_node(plane.admin, "bare-3", gpus=1) as node:
-        create_pod(plane.admin, "doomed", gpus=1)
-        node_of(plane.admin, "doomed")
-        taint(plane.admin, node, {"key": "repair", "effect": "NoExecute"})
+    admin = plane.admin
+    with (
+        bare_node(admin, "bare-2", gpus=1) as node,
+        gpu_pod(admin, "doomed", gpus=1, node=node) as doomed,
+    ):
+        node_of(admin, doomed)
+        taint(admin, node, {"key": "repair", "effect": "NoExecute"})
         until(
-            lambda: plane.admin.get(f"{PODS}/doomed")["metadata"].get("deletionTimestamp"),
+            lambda: admin.get(doomed)["metadata"].get("deletionTimestamp"),
             SETTLE_SECONDS,
             "the eviction",
         )
-
-
-def test_two_taints_of_one_key_and_effect_are_refused(plane: ControlPlane) -> None:
-    with ready_node(plane.admin, "bare-4", gpus=1) as node:
-        repeated = {"key": "repair", "effect": "NoSchedule"}
-        with pytest.raises(RefusedError, match="Duplicate value") as refused:
-            taint(plane.admin, node, repeated | {"value": "a"}, repeated | {"value": "b"})
-        assert refused.value.status == 422
 
 
 def test_a_stranger_is_refused(plane: ControlPlane, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _environment() -> dict[str, str]:
     """Return Go's environment: its own caches beside ours, and no toolchain but the local one."""
     return os.environ | {
         "GOTOOLCHAIN": "local",
-        "GOFLAGS": "-mod=readonly",
+        "GOFLAGS": "-mod=readonly -modcacherw",
         "GOMODCACHE": str(_cache() / "go" / "mod"),
         "GOCACHE": str(_cache() / "go" / "build"),
         "CGO_ENABLED": "0",

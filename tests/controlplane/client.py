@@ -1,4 +1,4 @@
-"""A small raw client of the test control plane: the tests' own view of the cluster.
+"""A small raw Kubernetes client: the tests' own view of a cluster, simulated or real.
 
 It shares no code with ``gpuadmin.kube``, so that what the product says can be held against it.
 """
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import yaml
 
 CALL_SECONDS = 30.0
 # Any answer of a Kubernetes API: its shape is what the tests look into.
@@ -45,20 +47,17 @@ class Answer:
 
 
 class Client:
-    """Calls one API server as the user of one kubeconfig written by :func:`write_kubeconfig`."""
+    """Calls one API server as the user of one kubeconfig: a token or a certificate in files."""
 
     def __init__(self, kubeconfig: Path) -> None:
-        config = json.loads(kubeconfig.read_text())
+        config = yaml.safe_load(kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         address = urlsplit(cluster["server"])
         self._host, self._port = address.hostname or "", address.port
-        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
-        self._tls = ssl.create_default_context(cadata=authority)
         self._headers = {"Accept": "application/json"}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
-        if "client-certificate" in user:
-            self._tls.load_cert_chain(user["client-certificate"], user["client-key"])
+        self._tls = _tls(cluster, user) if address.scheme == "https" else None
 
     def call(self, method: str, path: str, body: object = None, *, patch: str = "merge") -> Answer:
         """Make one call and return its answer, whatever its status.
@@ -66,9 +65,7 @@ class Client:
         ``patch`` names the kind of a PATCH: merge, strategic-merge or json. Raises OSError.
         """
         kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
-        connection = http.client.HTTPSConnection(
-            self._host, self._port, timeout=CALL_SECONDS, context=self._tls
-        )
+        connection = self._connect()
         try:
             payload = None if body is None else json.dumps(body)
             connection.request(method, path, payload, self._headers | {"Content-Type": kind})
@@ -87,6 +84,21 @@ class Client:
     def get(self, path: str) -> Document:
         """Return one object or list; raise RefusedError."""
         return self.ok("GET", path)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=CALL_SECONDS)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=CALL_SECONDS, context=self._tls
+        )
+
+
+def _tls(cluster: dict[str, str], user: dict[str, str]) -> ssl.SSLContext:
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    context = ssl.create_default_context(cadata=authority)
+    if "client-certificate" in user:
+        context.load_cert_chain(user["client-certificate"], user["client-key"])
+    return context
 
 
 def write_kubeconfig(path: Path, server: str, authority: Path, user: dict[str, str]) -> Path:
