@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from gpuadmin.collect.objects import (
@@ -10,11 +11,12 @@ from gpuadmin.collect.objects import (
     Applied,
     PodBook,
     apply_nodes,
-    forget_node,
     store_agents,
+    uid_of,
 )
 from gpuadmin.fleet.models import Cluster
-from gpuadmin.fleet.services import FindingFact, beat, sync_findings
+from gpuadmin.fleet.services import FindingFact, beat, forget_nodes, sync_findings
+from gpuadmin.kube import structs
 from gpuadmin.kube.stream import Alive, Change, Changed, Listed, Trouble
 from gpuadmin.workloads.services import recount
 
@@ -26,6 +28,25 @@ _OURS = (
     "pods_error",
     "pods_forbidden",
 )
+
+
+@dataclass(frozen=True)
+class FromNodes:
+    """A change of the stream of nodes."""
+
+    change: Change[structs.Node]
+    kind = "nodes"
+
+
+@dataclass(frozen=True)
+class FromPods:
+    """A change of the stream of pods."""
+
+    change: Change[structs.Pod]
+    kind = "pods"
+
+
+FromStream = FromNodes | FromPods
 
 
 class Batch:
@@ -42,51 +63,53 @@ class Batch:
         self._why_none = ""
         self._unreadable: dict[str, FindingFact] = {}
 
-    def apply(self, cluster: Cluster, changes: list[tuple[str, Change]], now: datetime) -> None:
+    def apply(self, cluster: Cluster, changes: list[FromStream], now: datetime) -> None:
         """Apply the changes in order, then count each dirty node once."""
         applied = Applied()
-        for kind, change in changes:
-            if isinstance(change, Trouble):
-                self._trouble(cluster, kind, change, now)
+        for item in changes:
+            if isinstance(item.change, Trouble):
+                self._trouble(cluster, item.kind, item.change)
                 continue
-            self._seen(cluster, kind, now)
-            if isinstance(change, Alive):
-                continue
-            if kind == "nodes":
-                self._nodes(cluster, change, applied, now)
+            self._seen(cluster, item.kind, now)
+            if isinstance(item, FromNodes):
+                self._nodes(cluster, item.change, applied, now)
             else:
-                self._pods(cluster, change, applied, now)
-        if any(not isinstance(change, Alive | Trouble) for _, change in changes):
+                self._pods(cluster, item.change, applied, now)
+        if any(not isinstance(item.change, Alive | Trouble) for item in changes):
             store_agents(cluster, self._book, self._why_none, now)
         cluster.save(update_fields=_OURS)
         self._sync_unreadable(cluster, applied, now)
         if applied.dirty:
             recount(cluster, applied.dirty, now)
-        for kind in {kind for kind, _ in changes}:
+        for kind in {item.kind for item in changes}:
             self._beat(cluster, kind, now)
 
     def _nodes(
-        self, cluster: Cluster, change: Listed | Changed, applied: Applied, now: datetime
+        self, cluster: Cluster, change: Change[structs.Node], applied: Applied, now: datetime
     ) -> None:
         if isinstance(change, Listed):
             self._unreadable = {
                 u: f for u, f in self._unreadable.items() if f.object_kind != "node"
             }
             apply_nodes(cluster, change.items, applied, now, complete=True)
+        elif not isinstance(change, Changed):
+            return
         elif change.gone:
-            forget_node(cluster, change.object, now)
+            forget_nodes(cluster, now, uids=[uid_of(change.object)])
         else:
             apply_nodes(cluster, [change.object], applied, now)
 
     def _pods(
-        self, cluster: Cluster, change: Listed | Changed, applied: Applied, now: datetime
+        self, cluster: Cluster, change: Change[structs.Pod], applied: Applied, now: datetime
     ) -> None:
         if isinstance(change, Listed):
             self._book.daemonset_uid, self._why_none = self._find_daemonset()
             self._unreadable = {u: f for u, f in self._unreadable.items() if f.object_kind != "pod"}
             self._book.apply(cluster, change.items, applied, now, complete=True)
+        elif not isinstance(change, Changed):
+            return
         elif change.gone:
-            self._book.forget(cluster, change.object, applied, now)
+            self._book.forget(cluster, uid_of(change.object), applied, now)
         else:
             self._book.apply(cluster, [change.object], applied, now)
 
@@ -97,7 +120,7 @@ class Batch:
             cluster.pods_observed_at, cluster.pods_error = now, ""
             cluster.pods_forbidden = False
 
-    def _trouble(self, cluster: Cluster, kind: str, trouble: Trouble, now: datetime) -> None:
+    def _trouble(self, cluster: Cluster, kind: str, trouble: Trouble) -> None:
         """Nothing is deleted and nothing is counted as zero: only the sentence is noted (C38)."""
         if kind == "nodes":
             cluster.nodes_error = trouble.sentence

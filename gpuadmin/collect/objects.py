@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
-
-import msgspec
 
 from gpuadmin.agents.discovery import AgentPod, agent_pod
 from gpuadmin.collect.convert import node_columns, pod_columns
 from gpuadmin.fleet.models import AgentState, Cluster, Node
 from gpuadmin.fleet.services import FindingFact, forget_nodes, set_agent, store_node
 from gpuadmin.kube import structs
+from gpuadmin.kube.objects import Unreadable
 from gpuadmin.workloads.models import Pod
 from gpuadmin.workloads.services import forget_pods, store_pod
 
-T = TypeVar("T", structs.Node, structs.Pod)
 UNREADABLE = "unreadable_object"
 
 
@@ -31,39 +28,34 @@ class Applied:
     dirty: set[str] = field(default_factory=set)
     unreadable: dict[str, FindingFact | None] = field(default_factory=dict)
 
-
-def read_object(raw: msgspec.Raw, kind: type[T], word: str, applied: Applied) -> T | None:
-    """Decode one object; on failure note it under what name it has."""
-    try:
-        found = msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        fact = _unreadable(raw, word, str(error))
-        applied.unreadable[fact.object_uid] = fact
-        return None
-    applied.unreadable[found.metadata.uid] = None
-    return found
+    def note(self, found: structs.Node | structs.Pod | Unreadable, word: str) -> None:
+        """Remember that an object can, or can't, be read."""
+        if isinstance(found, Unreadable):
+            self.unreadable[found.uid or found.name] = _unreadable(found, word)
+        else:
+            self.unreadable[found.metadata.uid] = None
 
 
-def _unreadable(raw: msgspec.Raw, word: str, error: str) -> FindingFact:
-    try:
-        meta = msgspec.json.decode(raw, type=structs.Identity).metadata
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        meta = structs.Identity.Meta()
-    name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+def uid_of(found: structs.Node | structs.Pod | Unreadable) -> str:
+    """An object's uid; empty when not even that could be read."""
+    return found.uid if isinstance(found, Unreadable) else found.metadata.uid
+
+
+def _unreadable(found: Unreadable, word: str) -> FindingFact:
     return FindingFact(
         code=UNREADABLE,
         severity="warning",
         object_kind=word,
-        object_uid=meta.uid or name,
-        object_name=name,
-        sentence=f"The {word} {name} can't be read and is left out",
-        advice=f"Its object is not as the API promises: {error[:300]}",
+        object_uid=found.uid or found.name,
+        object_name=found.name,
+        sentence=f"The {word} {found.name} can't be read and is left out",
+        advice=f"Its object is not as the API promises: {found.error[:300]}",
     )
 
 
 def apply_nodes(
     cluster: Cluster,
-    raws: Iterable[msgspec.Raw],
+    nodes: Iterable[structs.Node | Unreadable],
     applied: Applied,
     now: datetime,
     *,
@@ -71,22 +63,16 @@ def apply_nodes(
 ) -> None:
     """Store nodes; with ``complete`` those not among them are gone (an empty list is 0: C38 t3)."""
     seen = set()
-    for raw in raws:
-        node = read_object(raw, structs.Node, "node", applied)
-        if node is None:
-            seen.add(_uid(raw))
+    for node in nodes:
+        seen.add(uid_of(node))
+        applied.note(node, "node")
+        if isinstance(node, Unreadable):
             continue
-        seen.add(node.metadata.uid)
         if store_node(cluster, node.metadata.uid, node_columns(node), now):
             applied.dirty.add(node.metadata.name)
     if complete:
         stored = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
         forget_nodes(cluster, now, uids=stored.exclude(uid__in=seen).values_list("uid", flat=True))
-
-
-def forget_node(cluster: Cluster, raw: msgspec.Raw, now: datetime) -> None:
-    """One node was deleted."""
-    forget_nodes(cluster, now, uids=[_uid(raw)])
 
 
 class PodBook:
@@ -100,7 +86,7 @@ class PodBook:
     def apply(
         self,
         cluster: Cluster,
-        raws: Iterable[msgspec.Raw],
+        pods: Iterable[structs.Pod | Unreadable],
         applied: Applied,
         now: datetime,
         *,
@@ -110,12 +96,11 @@ class PodBook:
         seen: set[str] = set()
         if complete:
             self.agents.clear()
-        for raw in raws:
-            pod = read_object(raw, structs.Pod, "pod", applied)
-            if pod is None:
-                seen.add(_uid(raw))
+        for pod in pods:
+            seen.add(uid_of(pod))
+            applied.note(pod, "pod")
+            if isinstance(pod, Unreadable):
                 continue
-            seen.add(pod.metadata.uid)
             self._note_agent(pod)
             columns = pod_columns(pod)
             if columns is not None:
@@ -125,9 +110,8 @@ class PodBook:
             missing = stored.exclude(uid__in=seen).values_list("uid", flat=True)
             applied.dirty |= forget_pods(cluster, missing, now)
 
-    def forget(self, cluster: Cluster, raw: msgspec.Raw, applied: Applied, now: datetime) -> None:
+    def forget(self, cluster: Cluster, uid: str, applied: Applied, now: datetime) -> None:
         """One pod was deleted."""
-        uid = _uid(raw)
         self.agents = {n: a for n, a in self.agents.items() if a.pod_uid != uid}
         applied.dirty |= forget_pods(cluster, [uid], now)
 
@@ -172,10 +156,3 @@ def _store_agent(node: Node, pod: AgentPod | None, why_none: str, now: datetime)
         )
     elif moved or state is None or state.status in ("missing", "not_running"):
         set_agent(node, AgentState.Status.UNREACHABLE, "It has not been asked yet.", now, **place)
-
-
-def _uid(raw: msgspec.Raw) -> str:
-    try:
-        return msgspec.json.decode(raw, type=structs.Identity).metadata.uid
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""

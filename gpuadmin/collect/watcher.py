@@ -6,21 +6,23 @@ import logging
 import queue
 import threading
 import time
+from contextlib import suppress
 
 from django.db import DatabaseError, close_old_connections, transaction
 from django.utils import timezone
 
-from gpuadmin.collect.batches import Batch
+from gpuadmin.collect.batches import Batch, FromNodes, FromPods, FromStream
 from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.collect.leader import RENEW_SECONDS, Leader, LostLeadershipError
 from gpuadmin.fleet.models import Cluster
+from gpuadmin.kube import structs
 from gpuadmin.kube.client import KubeClient
-from gpuadmin.kube.stream import Change, stream
+from gpuadmin.kube.stream import stream
 
 log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.2
 FINDINGS_SECONDS = 30.0
-PATHS = {"nodes": "/api/v1/nodes", "pods": "/api/v1/pods"}
+KINDS = ("nodes", "pods")
 
 
 class Watcher:
@@ -43,15 +45,13 @@ class Watcher:
         self.batch = batch
         self.stop = stop
         self._ended = threading.Event()
-        self._changes: queue.Queue[tuple[str, Change]] = queue.Queue(maxsize=10_000)
+        self._changes: queue.Queue[FromStream] = queue.Queue(maxsize=10_000)
 
     def run(self) -> None:
         """Lead until stopped or until another leads. Database trouble ends the turn, too: the
         caller starts a new one, which lists everything again."""
-        for kind in PATHS:
-            threading.Thread(
-                target=self._feed, args=(kind,), name=f"watch-{kind}", daemon=True
-            ).start()
+        for feed in (self._feed_nodes, self._feed_pods):
+            threading.Thread(target=feed, name=feed.__name__, daemon=True).start()
         try:
             self._write_until_ended()
         except LostLeadershipError:
@@ -71,11 +71,23 @@ class Watcher:
             self._ended.wait(min(left, 1.0))
         return True
 
-    def _feed(self, kind: str) -> None:
-        for change in stream(self.client, PATHS[kind], sleep=self._sleep):
-            if self._ended.is_set() or self.stop.is_set():
+    def _feed_nodes(self) -> None:
+        for change in stream(self.client, "/api/v1/nodes", structs.Node, sleep=self._sleep):
+            if not self._put(FromNodes(change)):
                 return
-            self._changes.put((kind, change))
+
+    def _feed_pods(self) -> None:
+        for change in stream(self.client, "/api/v1/pods", structs.Pod, sleep=self._sleep):
+            if not self._put(FromPods(change)):
+                return
+
+    def _put(self, change: FromStream) -> bool:
+        """False when nobody takes changes any more."""
+        while not (self._ended.is_set() or self.stop.is_set()):
+            with suppress(queue.Full):
+                self._changes.put(change, timeout=1.0)
+                return True
+        return False
 
     def _write_until_ended(self) -> None:
         renew = _Every(RENEW_SECONDS, first=False)
@@ -89,7 +101,7 @@ class Watcher:
             if findings.due():
                 refresh_findings(self.cluster, timezone.now())
 
-    def _collect(self) -> list[tuple[str, Change]]:
+    def _collect(self) -> list[FromStream]:
         """Everything that comes within 200 ms of the first change; nothing after a second."""
         try:
             changes = [self._changes.get(timeout=1.0)]
@@ -103,7 +115,7 @@ class Watcher:
                 break
         return changes
 
-    def _write(self, changes: list[tuple[str, Change]]) -> None:
+    def _write(self, changes: list[FromStream]) -> None:
         with transaction.atomic():
             cluster = self.leader.check()
             self.batch.apply(cluster, changes, timezone.now())

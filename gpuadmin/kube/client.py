@@ -5,8 +5,9 @@ Whoever calls decides about retrying: a watcher backs off, a page shows the sent
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -47,10 +48,11 @@ class _Page(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class ListResult(msgspec.Struct, frozen=True):
-    """A whole list: raw items, and the resource version to watch from."""
+@dataclass(frozen=True)
+class ListResult(Generic[T]):
+    """A whole list, and the resource version to watch from."""
 
-    items: list[msgspec.Raw]
+    items: list[T]
     resource_version: str
 
 
@@ -102,13 +104,22 @@ class KubeClient:
         data = None if body is None else msgspec.json.encode(body)
         return self._call("DELETE", path, None, data, "application/json")
 
-    def list_all(self, path: str, params: Mapping[str, str] | None = None) -> ListResult:
-        """A whole list in pages of 500, or an error: never a part of it (C38 t5)."""
-        items: list[msgspec.Raw] = []
+    def list_all(
+        self,
+        path: str,
+        read: Callable[[msgspec.Raw], T],
+        params: Mapping[str, str] | None = None,
+    ) -> ListResult[T]:
+        """A whole list in pages of 500, or an error: never a part of it (C38 t5).
+
+        Each item goes through ``read`` as its page comes, so that no more than one page of raw
+        bytes is ever held (measured.md: 50,000 pods are 310 MB raw).
+        """
+        items: list[T] = []
         query = {**(params or {}), "limit": str(PAGE_SIZE)}
         while True:
             page = decode(self.get(path, query), _Page)
-            items += page.items or []
+            items += map(read, page.items or [])
             if not page.metadata.continue_:
                 return ListResult(items, page.metadata.resourceVersion or "")
             query["continue"] = page.metadata.continue_

@@ -9,28 +9,30 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Generic
 
 import msgspec
 
 from gpuadmin.kube import errors, structs
 from gpuadmin.kube.client import KubeClient, decode
+from gpuadmin.kube.objects import T, Unreadable, identity, reader
 
 MAX_BACKOFF_SECONDS = 60.0
 FORBIDDEN_RETRY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Generic[T]):
     """The whole collection as of now: what is not in it is gone."""
 
-    items: list[msgspec.Raw]
+    items: list[T | Unreadable]
 
 
 @dataclass(frozen=True)
-class Changed:
+class Changed(Generic[T]):
     """One object was added or modified, or is gone."""
 
-    object: msgspec.Raw
+    object: T | Unreadable
     gone: bool
 
 
@@ -47,23 +49,25 @@ class Trouble:
     forbidden: bool = False
 
 
-Change = Listed | Changed | Alive | Trouble
+Change = Listed[T] | Changed[T] | Alive | Trouble
 
 
 def stream(
     client: KubeClient,
     path: str,
+    kind: type[T],
     *,
     sleep: Callable[[float], bool],
     silence_seconds: float = 90.0,
     jitter: Callable[[], float] = random.random,
-) -> Iterator[Change]:
-    """Changes of the collection at ``path``. ``sleep(seconds)`` returns True to stop."""
+) -> Iterator[Change[T]]:
+    """Changes of the collection of ``kind`` at ``path``. ``sleep(s)`` returns True to stop."""
     position = _Position()
+    read = reader(kind)
     failures = 0
     while True:
         try:
-            for change in _read(client, path, position, silence_seconds):
+            for change in _read(client, path, read, position, silence_seconds):
                 if isinstance(change, Changed | Alive):
                     failures = 0  # a list alone is no success: a 410 may follow it each time
                 yield change
@@ -91,11 +95,15 @@ class _Position:
 
 
 def _read(
-    client: KubeClient, path: str, position: _Position, silence_seconds: float
-) -> Iterator[Change]:
+    client: KubeClient,
+    path: str,
+    read: Callable[[msgspec.Raw], T | Unreadable],
+    position: _Position,
+    silence_seconds: float,
+) -> Iterator[Change[T]]:
     """One list if need be, then one watch request until the server ends it."""
     if position.version is None:
-        listed = client.list_all(path)
+        listed = client.list_all(path, read)
         yield Listed(listed.items)
         position.version = listed.resource_version
     for line in client.watch(path, position.version, silence_seconds=silence_seconds):
@@ -106,16 +114,9 @@ def _read(
             version = decode(event.object, structs.Bookmark).metadata.resource_version
             yield Alive()
         else:
-            version = _version_of(event.object)
-            yield Changed(event.object, gone=event.type == "DELETED")
+            version = identity(event.object).metadata.resource_version
+            yield Changed(read(event.object), gone=event.type == "DELETED")
         position.version = version or position.version
-
-
-def _version_of(raw: msgspec.Raw) -> str:
-    try:
-        return msgspec.json.decode(raw, type=structs.Identity).metadata.resource_version
-    except msgspec.DecodeError:
-        return ""
 
 
 def _raise(status: structs.ErrorObject) -> None:

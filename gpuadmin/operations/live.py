@@ -61,17 +61,17 @@ def read_snapshot(cluster: Cluster, client: KubeClient, uids: Iterable[str]) -> 
             except TargetGone as error:
                 missing.append(f"{known[uid]}: {error}")
     try:
-        listed = client.list_all("/api/v1/pods").items
+        listed = client.list_all("/api/v1/pods", _pod_now).items
     except errors.Forbidden:
         return Snapshot(tuple(nodes), None, tuple(missing))
-    pods = [pod for pod in map(_pod_now, listed) if pod]
+    pods = [pod for pod in listed if pod]
     return Snapshot(tuple(nodes), tuple(pods), tuple(missing), len(listed) - len(pods))
 
 
 def read_pods_on(client: KubeClient, node_name: str) -> list[PodNow]:
     """The pods that are bound to one node."""
-    listed = client.list_all("/api/v1/pods", {"fieldSelector": f"spec.nodeName={node_name}"})
-    return [pod for pod in map(_pod_now, listed.items) if pod]
+    on_node = {"fieldSelector": f"spec.nodeName={node_name}"}
+    return [pod for pod in client.list_all("/api/v1/pods", _pod_now, on_node).items if pod]
 
 
 def _node_now(node: LiveNode) -> NodeNow:

@@ -143,7 +143,7 @@ def test_a_node_that_is_gone_or_replaced_blocks_the_plan(world: World, operator:
 def test_without_the_right_to_list_pods_no_execute_is_blocked_and_the_rest_warned(
     world: World, operator: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forbidden(self: KubeClient, path: str, params: Any = None) -> Any:
+    def forbidden(self: KubeClient, path: str, read: Any, params: Any = None) -> Any:
         raise Forbidden("GET /api/v1/pods: 403 not for you", status=403)
 
     uid = world.node("h100-01")

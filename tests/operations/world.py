@@ -137,7 +137,7 @@ class World:
                 self._post(path_of("api", "v1", "namespaces"), {"metadata": {"name": name}})
 
     def _items(self, path: str) -> list[Json]:
-        return [json.loads(bytes(item)) for item in self.client.list_all(path).items]
+        return self.client.list_all(path, lambda raw: json.loads(bytes(raw))).items
 
     def _post(self, path: str, body: Json) -> Json:
         made: Json = json.loads(self.client.post(path, body))

@@ -15,7 +15,7 @@ from gpuadmin import env
 from gpuadmin.collect.batches import WATCH_EXPECTED_SECONDS, Batch
 from gpuadmin.collect.cluster import daemonset_finder, introduce
 from gpuadmin.collect.leader import RENEW_SECONDS, Leader
-from gpuadmin.collect.watcher import PATHS, Watcher
+from gpuadmin.collect.watcher import KINDS, Watcher
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.services import beat, ensure_cluster
 from gpuadmin.kube.client import KubeClient
@@ -65,7 +65,7 @@ class Command(BaseCommand):
         self.stderr.write(sentence)
         now = timezone.now()
         Cluster.objects.filter(pk=cluster.pk).update(nodes_error=sentence, pods_error=sentence)
-        for kind in PATHS:
+        for kind in KINDS:
             beat(
                 cluster,
                 f"watch-{kind}",
