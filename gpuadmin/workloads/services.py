@@ -11,6 +11,7 @@ from django.db import transaction
 from agent.contract.report import PodDevices
 from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.fleet.services import store_resources
+from gpuadmin.planning.resources import recognise
 from gpuadmin.workloads.facts import records
 from gpuadmin.workloads.models import Pod, PodDevice
 
@@ -39,7 +40,10 @@ def forget_pods(cluster: Cluster, uids: Iterable[str], now: datetime) -> set[str
 def store_devices(node: Node, pods: tuple[PodDevices, ...]) -> None:
     """Replace what the node's containers hold; nothing is written when nothing changed."""
     wanted = {
-        _key(holder, device.id): (holder, device) for holder in pods for device in holder.devices
+        _key(holder, device.id): (holder, device)
+        for holder in pods
+        if recognise(holder.resource)  # the kubelet lists every plugin's devices, not only GPUs
+        for device in holder.devices
     }
     known = {
         (d.namespace, d.pod_name, d.container, d.resource, d.device_id): d

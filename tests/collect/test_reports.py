@@ -218,6 +218,12 @@ def test_a_held_card_that_is_not_used_is_idle_since_it_was_first_seen_so(fleet: 
     assert fleet.gpu("GPU-0").idle_since is None
 
 
+def test_devices_of_other_plugins_are_not_stored(fleet: Fleet) -> None:
+    device = Device(id="0000:81:00.1", recognised=False)
+    fleet.report(card(0), pods=(holds("p", device, resource="example.com/sriov-nic"),))
+    assert not fleet.record.devices
+
+
 def test_when_the_kubelet_does_not_tell_holders_are_unknown_not_none(fleet: Fleet) -> None:
     fleet.report(card(0), pods=None, pods_error="The kubelet's socket does not answer.")
     row = fleet.record.account.cards[0]
