@@ -138,6 +138,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "gpuadmin.web.views.session.locked"
 
 # --- what a browser is told
 HTTPS = env.HTTPS.read()
@@ -167,7 +168,7 @@ REST_FRAMEWORK = {
         "gpuadmin.api.auth.BearerToken",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": ["gpuadmin.api.permissions.MayView"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_PAGINATION_CLASS": "gpuadmin.api.paging.Pages",
@@ -187,7 +188,13 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "What a cluster's GPUs are, who holds them, and the changes an operator makes.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "OAS_VERSION": "3.1.0",
+    "ENUM_NAME_OVERRIDES": {
+        "OperationState": "gpuadmin.operations.models.State",
+        "GpuState": "gpuadmin.fleet.models.Gpu.State",
+    },
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SERVE_PERMISSIONS": ["gpuadmin.api.permissions.MayView"],
 }
 
 # --- tasks

@@ -131,9 +131,8 @@ def grant_command(verbs: Sequence[str], need: Need, account: str) -> str:
     where = f" -n {need.namespace}" if need.namespace else ""
     role = "role" if need.namespace else "clusterrole"
     made = f"kubectl create {role} {name}{where} --verb={','.join(verbs)} --resource={need.rule}"
-    return (
-        f"{made} && kubectl create {role}binding {name}{where} --{role}={name} {_subject(account)}"
-    )
+    bound = f"kubectl create {role}binding {name}{where} --{role}={name} {_subject(account)}"
+    return f"{made} && {bound}"
 
 
 def _subject(account: str) -> str:

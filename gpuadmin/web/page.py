@@ -1,0 +1,150 @@
+"""What every page has in common: who asks, which cluster, one snapshot, 204 when unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.cache import add_never_cache_headers
+from django_htmx.http import HttpResponseClientRedirect
+
+from gpuadmin.accounts.access import Refused, actor_of, may, require
+from gpuadmin.accounts.audit import Actor
+from gpuadmin.accounts.models import User
+from gpuadmin.accounts.roles import Permission
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.queries import clusters, freshness, the_cluster
+from gpuadmin.fleet.snapshot import one_snapshot
+from gpuadmin.web.navigation import navigation
+from gpuadmin.web.pictures.freshness import heart
+
+P = ParamSpec("P")
+# What differs between two renderings of the same state: the clock, ages, the masked CSRF token.
+_PASSING = re.compile(
+    r'data-now="[^"]*"|(?<=data-age=)"[^<]*(?=</time>)|(?<=csrfmiddlewaretoken" value=)"[^"]*"'
+)
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where a request stands: one cluster, one actor, one moment."""
+
+    cluster: Cluster
+    actor: Actor
+    now: datetime
+
+    def may(self, permission: Permission) -> bool:
+        return may(self.actor, permission)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a view answers with: a template and what it shows."""
+
+    template: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+View = Callable[Concatenate[HttpRequest, Here, P], Page | HttpResponse]
+
+
+def page(
+    needs: Permission = Permission.VIEW, *, live_reads: bool = False
+) -> Callable[[View[P]], Callable[Concatenate[HttpRequest, P], HttpResponse]]:
+    """A view for people with the permission ``needs``; others get a sentence, and a 403 or 302.
+
+    ``live_reads``: it asks the cluster itself or writes, so it holds no database snapshot open.
+    """
+
+    def decorate(view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+        @wraps(view)
+        def handle(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            if not isinstance(request.user, User):
+                return _sign_in_first(request)
+            actor = actor_of(request)
+            try:
+                require(actor, needs)
+                cluster = the_cluster(request.GET.get("cluster"))
+                if cluster is None:
+                    return _alone(request, "no_cluster.html", {"actor": actor}, status=200)
+                here = Here(cluster, actor, timezone.now())
+                if live_reads:
+                    return _answer(request, here, view(request, here, *args, **kwargs))
+                with one_snapshot():
+                    return _answer(request, here, view(request, here, *args, **kwargs))
+            except Refused as refusal:
+                context = {"sentence": str(refusal), "actor": actor}
+                return _alone(request, "refused.html", context, status=403)
+
+        return handle
+
+    return decorate
+
+
+def in_sheet(request: HttpRequest) -> bool:
+    """Whether the answer goes into the side sheet; without script it is a page of its own."""
+    return request.headers.get("HX-Target") in ("sheet", "run")
+
+
+def theme(request: HttpRequest) -> str:
+    """The reader's choice from the cookie; "" leaves it to the system."""
+    chosen = request.COOKIES.get("theme", "")
+    return chosen if chosen in ("light", "dark") else ""
+
+
+def _sign_in_first(request: HttpRequest) -> HttpResponse:
+    response = redirect_to_login(request.get_full_path())
+    if request.headers.get("HX-Request"):
+        return HttpResponseClientRedirect(response["Location"])
+    return response
+
+
+def _alone(
+    request: HttpRequest, template: str, context: Mapping[str, Any], *, status: int
+) -> HttpResponse:
+    html = render_to_string(template, {"theme": theme(request), **context}, request)
+    response = HttpResponse(html, status=status)
+    add_never_cache_headers(response)
+    return response
+
+
+def _answer(request: HttpRequest, here: Here, answer: Page | HttpResponse) -> HttpResponse:
+    if isinstance(answer, HttpResponse):
+        return answer
+    context = {**_frame(request, here), **answer.context}
+    html = render_to_string(answer.template, context, request)
+    fingerprint = hashlib.blake2b(_PASSING.sub("", html).encode(), digest_size=12).hexdigest()
+    if request.headers.get("If-None-Match") == fingerprint:
+        response = HttpResponse(status=204)
+    else:
+        response = HttpResponse(html.replace("{hash}", fingerprint), status=answer.status)
+    add_never_cache_headers(response)
+    response.headers["Vary"] = "HX-Request, HX-Target, Cookie"
+    return response
+
+
+def _frame(request: HttpRequest, here: Here) -> dict[str, Any]:
+    """What stands around every page."""
+    if in_sheet(request):
+        return {"here": here, "now": here.now, "in_sheet": True}
+    beats = freshness(here.cluster, here.now)
+    return {
+        "here": here,
+        "now": here.now,
+        "theme": theme(request),
+        "heart": heart(here.cluster, beats, here.now),
+        "navigation": navigation(here.cluster, request.path, here.now),
+        "many_clusters": clusters().count() > 1,
+        "may_taint": here.may(Permission.TAINT),
+        "address": request.get_full_path(),
+    }

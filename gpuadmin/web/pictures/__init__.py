@@ -1,0 +1,1 @@
+"""From records to drawings: pure functions, no queries."""

@@ -1,0 +1,189 @@
+"""A change in lists, and its steps while it runs and afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from gpuadmin.operations.models import FINAL_STATES, Operation, Step, Target
+from gpuadmin.operations.models import State as Is
+from gpuadmin.planning.taints import Taint
+from gpuadmin.web.pictures import states
+from gpuadmin.web.pictures.states import State
+from gpuadmin.web.pictures.text import and_list, plain
+
+STATES = {
+    Is.PLANNED: State(states.FINE, "todo", "t3", "planned"),
+    Is.QUEUED: State(states.FINE, "wait", "wait", "queued"),
+    Is.RUNNING: State(states.FINE, "run", "busy", "running"),
+    Is.VERIFYING: State(states.FINE, "run", "busy", "verifying"),
+    Is.SUCCEEDED: State(states.FINE, "ok", "ok", "succeeded"),
+    Is.FAILED: State(states.CRITICAL, "crit", "crit", "failed"),
+    Is.STUCK: State(states.CRITICAL, "crit", "crit", "stuck"),
+    Is.CANCELLED: State(states.IDLE, "cordon", "t3", "cancelled"),
+}
+STEP_CSS = {
+    Is.RUNNING: "now",
+    Is.VERIFYING: "now",
+    Is.FAILED: "bad",
+    Is.STUCK: "bad",
+    Is.QUEUED: "todo",
+    Is.PLANNED: "todo",
+    Is.CANCELLED: "todo",
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """An operation in a list. ``step`` counts from 1."""
+
+    id: UUID
+    title: str
+    state: State
+    says: str
+    who: str
+    since: datetime
+    finished: datetime | None
+    reason: str
+    targets: str
+    step: int
+    steps: int
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.step / self.steps) if self.steps else 0
+
+
+@dataclass(frozen=True)
+class StepLine:
+    title: str
+    state: State
+    css: str
+    started: datetime | None
+    finished: datetime | None
+    log: list[tuple[str, str]]  # time of day, text
+
+    @property
+    def took(self) -> str:
+        """``0.4 s``; empty while it runs."""
+        if self.started is None or self.finished is None:
+            return ""
+        return f"{(self.finished - self.started).total_seconds():.1f} s"
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A list of taints before and after, as text."""
+
+    kept: list[str]
+    added: list[str]
+    removed: list[str]
+
+    @property
+    def nothing(self) -> bool:
+        return not self.added and not self.removed
+
+
+@dataclass(frozen=True)
+class TargetPicture:
+    name: str
+    state: State
+    message: str
+    steps: list[StepLine]
+    diff: Diff | None
+    leaving: list[str]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One word of the rail: ``done``, ``current`` or to come."""
+
+    words: str
+    done: bool
+    current: bool
+
+
+def title(operation: Operation) -> str:
+    """What it changes, as its plan says."""
+    return plain(operation.title)
+
+
+def change(operation: Operation) -> Change:
+    """A row; wants targets and their steps prefetched."""
+    targets = list(operation.targets.all())
+    steps = [step for target in targets for step in target.steps.all()]
+    done = sum(step.state in FINAL_STATES for step in steps)
+    return Change(
+        id=operation.id,
+        title=title(operation),
+        state=STATES[Is(operation.state)],
+        says=plain(operation.message) or STATES[Is(operation.state)].words,
+        who=operation.created_by.get_username(),
+        since=operation.created_at,
+        finished=operation.finished_at,
+        reason=operation.reason,
+        targets=and_list(target.object_name for target in targets),
+        step=min(done + 1, len(steps)),
+        steps=len(steps),
+    )
+
+
+def changes(operations: Iterable[Operation]) -> list[Change]:
+    return [change(operation) for operation in operations]
+
+
+def targets(operation: Operation) -> list[TargetPicture]:
+    """Every object with its steps and, once written, what changed."""
+    return [_target(target) for target in operation.targets.all()]
+
+
+def _target(target: Target) -> TargetPicture:
+    before, after = target.before, target.after
+    return TargetPicture(
+        name=target.object_name,
+        state=STATES[Is(target.state)],
+        message=plain(target.message),
+        steps=[_step(step) for step in target.steps.all()],
+        diff=diff(before["value"], after["value"]) if before and after else None,
+        leaving=[plain(name) for name in target.leaving],
+    )
+
+
+def _step(step: Step) -> StepLine:
+    return StepLine(
+        title=step.title,
+        state=STATES[Is(step.state)],
+        css=STEP_CSS.get(Is(step.state), ""),
+        started=step.started_at,
+        finished=step.finished_at,
+        log=[(str(line.get("at", ""))[11:19], plain(str(line.get("text")))) for line in step.log],
+    )
+
+
+def diff(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Diff:
+    """Two lists of taints as the API gives them."""
+    was, now = [_taint(t) for t in before], [_taint(t) for t in after]
+    return Diff(
+        kept=[t for t in was if t in now],
+        added=[t for t in now if t not in was],
+        removed=[t for t in was if t not in now],
+    )
+
+
+def _taint(taint: dict[str, Any]) -> str:
+    return plain(str(Taint.of(taint)))
+
+
+def rail(stage: str) -> list[Rung]:
+    """Choose, preview, confirm, run, verified: ``stage`` is the current one."""
+    words = ["Choose", "Preview", "Confirm", "Run", "Verified"]
+    place = words.index(stage)
+    return [Rung(word, n < place, n == place) for n, word in enumerate(words)]
+
+
+def stage(operation: Operation) -> str:
+    """Where on the rail an operation stands."""
+    return "Verified" if operation.state == Is.SUCCEEDED else "Run"

@@ -1,0 +1,124 @@
+"""Set-up: the connection, each permission, the agents and our own processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from gpuadmin.fleet.models import Heartbeat
+from gpuadmin.kube.access import Answer, Identity, Need, grant_command
+from gpuadmin.web.pictures import states
+from gpuadmin.web.pictures.freshness import KINDS
+from gpuadmin.web.pictures.states import State, agent_reason, agent_words
+from gpuadmin.web.pictures.text import plain
+from gpuadmin.workloads.facts import NodeRecord
+
+YES = State(states.FINE, "ok", "ok", "yes")
+NO = State(states.CRITICAL, "crit", "crit", "no")
+UNKNOWN = State(states.UNKNOWN, "unk", "unk", "unknown")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One verb: yes, no, or unknown with the reason."""
+
+    verb: str
+    state: State
+    reason: str
+
+
+@dataclass(frozen=True)
+class Permission:
+    """The verbs on one resource. ``grant`` is the line that gives what is missing."""
+
+    resource: str
+    where: str
+    purpose: str
+    verdicts: list[Verdict]
+    grant: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.resource}-{self.verdicts[0].verb}"
+
+
+@dataclass(frozen=True)
+class AgentLine:
+    node: str
+    words: str
+    reason: str
+    since: datetime | None
+
+
+@dataclass(frozen=True)
+class Process:
+    name: str
+    state: State
+    says: str
+    ok_at: datetime | None
+
+
+def permissions(answers: Sequence[Answer], identity: Identity) -> list[Permission]:
+    """Grouped by resource and purpose, in the order of the needs."""
+
+    def together(answer: Answer) -> tuple[str, str]:
+        return answer.need.rule, answer.need.purpose
+
+    return [_permission(list(group), identity) for _, group in groupby(answers, key=together)]
+
+
+def _permission(answers: list[Answer], identity: Identity) -> Permission:
+    need = answers[0].need
+    refused = [answer.need.verb for answer in answers if answer.allowed is False]
+    grant = grant_command(refused, need, identity.name) if refused and identity.name else ""
+    return Permission(
+        resource=need.rule,
+        where=f"in {need.namespace}" if need.namespace else "in the whole cluster",
+        purpose=need.purpose,
+        verdicts=[_verdict(answer) for answer in answers],
+        grant=grant,
+    )
+
+
+def _verdict(answer: Answer) -> Verdict:
+    state = UNKNOWN if answer.allowed is None else YES if answer.allowed else NO
+    return Verdict(answer.need.verb, state, plain(answer.reason))
+
+
+def unasked(needs: Sequence[Need], why: str) -> list[Answer]:
+    """Answers for when the cluster cannot be asked at all."""
+    return [Answer(need, None, why) for need in needs]
+
+
+def missing_agents(records: Iterable[NodeRecord]) -> list[AgentLine]:
+    """Each node whose agent does not report, and why."""
+    return [
+        AgentLine(
+            record.node.name,
+            agent_words(record),
+            plain(agent_reason(record)),
+            record.agent.since if record.agent else None,
+        )
+        for record in records
+        if not record.agent_current
+    ]
+
+
+def processes(beats: Iterable[Heartbeat], now: datetime) -> list[Process]:
+    """One line per kind of cycle, those that never beat too."""
+    by_kind = {beat.kind: beat for beat in beats}
+    return [_process(kind, by_kind.get(kind), now) for kind in KINDS]
+
+
+def _process(kind: str, beat: Heartbeat | None, now: datetime) -> Process:
+    by = "worker and beat (Celery)" if kind == "poll" else "watcher (manage.py watch)"
+    name = f"Reading {KINDS[kind]}"
+    if beat is None:
+        return Process(name, NO, f"Never ran. Start the {by}.", None)
+    late = beat.ok_at is None or (now - beat.ok_at).total_seconds() > 3 * beat.expected_seconds
+    if beat.ok and not late:
+        return Process(name, YES, f"every {beat.expected_seconds} s, by the {by}", beat.ok_at)
+    says = plain(beat.message) or f"Late: it should come every {beat.expected_seconds} s."
+    return Process(name, NO, f"{says} Is the {by} running?" if late else says, beat.ok_at)

@@ -1,0 +1,70 @@
+"""Set-up: is everything in place, and if not, the line that puts it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.views.decorators.http import require_safe
+
+from gpuadmin.kube.access import Answer, Identity, Remembered, review, whoami
+from gpuadmin.kube.client import KubeClient
+from gpuadmin.kube.connection import connect
+from gpuadmin.kube.errors import KubeError
+from gpuadmin.web.needs import needs
+from gpuadmin.web.page import Here, Page, page
+from gpuadmin.web.pictures import setup as pictures
+from gpuadmin.web.queries import heartbeats
+from gpuadmin.workloads.queries import gpu_records
+
+TIMEOUT_SECONDS = 3.0
+REMEMBERED_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Access:
+    identity: Identity
+    answers: list[Answer]
+
+
+@require_safe
+@page(live_reads=True)
+def setup(request: HttpRequest, here: Here) -> Page:
+    access = _access(settings.KUBECONFIG, settings.KUBE_CONTEXT or "")()
+    records = gpu_records(here.cluster, here.now)
+    missing = pictures.missing_agents(records)
+    return Page(
+        "setup.html",
+        {
+            "identity": access.identity,
+            "permissions": pictures.permissions(access.answers, access.identity),
+            "refused": sum(answer.allowed is False for answer in access.answers),
+            "missing": missing,
+            "reporting": len(records) - len(missing),
+            "total": len(records),
+            "processes": pictures.processes(heartbeats(here.cluster), here.now),
+            "daemonset": settings.AGENT_DAEMONSET,
+            "namespace": settings.NAMESPACE,
+        },
+    )
+
+
+@lru_cache(maxsize=4)
+def _access(kubeconfig: str, context: str) -> Remembered[Access]:
+    """One memory per connection: the live page asks every few seconds, the cluster seldom."""
+    return Remembered(lambda: _ask(kubeconfig, context), REMEMBERED_SECONDS)
+
+
+def _ask(kubeconfig: str, context: str) -> Access:
+    wanted = needs()
+    try:
+        client = KubeClient(connect(kubeconfig, context or None), timeout_seconds=TIMEOUT_SECONDS)
+    except KubeError as error:
+        why = error.sentence
+        return Access(Identity(None, error=why), pictures.unasked(wanted, why))
+    identity = whoami(client)
+    if identity.version is None:  # it does not answer: nine more questions would only hang as well
+        return Access(identity, pictures.unasked(wanted, identity.error))
+    return Access(identity, review(client, wanted))

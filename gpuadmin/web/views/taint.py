@@ -1,0 +1,65 @@
+"""Taints of one node or several: choose, preview, run."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_http_methods
+
+from gpuadmin.accounts.roles import Permission
+from gpuadmin.fleet.models import Node
+from gpuadmin.operations import services
+from gpuadmin.operations.models import Operation
+from gpuadmin.operations.store import Confirmation, Previewed
+from gpuadmin.planning.taints import Taint
+from gpuadmin.web.forms.taint import ConfirmForm, TaintForm
+from gpuadmin.web.page import Here, Page, page
+from gpuadmin.web.queries import present_nodes
+from gpuadmin.web.views.change import Attempt, change_page, run, try_preview
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@page(Permission.TAINT, live_reads=True)
+def taint(request: HttpRequest, here: Here) -> Page | HttpResponse:
+    """GET shows the choice and, once it is complete, the preview; POST runs what was previewed."""
+    posted = request.method == "POST"
+    form = TaintForm.read(request.POST if posted else request.GET)
+    confirm = ConfirmForm.read(request.POST) if posted else ConfirmForm()
+    nodes = list(present_nodes(here.cluster, form.names))
+    parameters = form.parameters([node.uid for node in nodes])
+
+    def preview() -> Previewed:
+        return services.preview(here.actor, here.cluster, form.kind, parameters)
+
+    def create(confirmation: Confirmation) -> tuple[Operation, bool]:
+        return services.create(here.actor, here.cluster, form.kind, parameters, confirmation)
+
+    missing = sorted(set(form.names) - {node.name for node in nodes})
+    if missing:
+        attempt = Attempt(problem=f"There is no node {', '.join(missing)} in this cluster now.")
+    elif posted:
+        done = run(confirm, create, preview)
+        if isinstance(done, HttpResponse):
+            return done
+        attempt = done
+    else:
+        attempt = try_preview(preview) if form.asked and nodes else Attempt()
+    return change_page(
+        request, attempt, confirm, form=form, nodes=nodes, present=_present(form, nodes)
+    )
+
+
+def _present(form: TaintForm, nodes: list[Node]) -> list[tuple[str, str, int]]:
+    """Taints that any of the nodes has: text, the address that removes it, on how many."""
+    on: dict[Taint, int] = {}
+    for node in nodes:
+        for each in node.taints:
+            found = Taint.of(each)
+            on[found] = on.get(found, 0) + 1
+    return [
+        (
+            str(found),
+            form.address(action="remove", key=found.key, effect=found.effect, value=""),
+            number,
+        )
+        for found, number in sorted(on.items())
+    ]
