@@ -1,0 +1,44 @@
+"""What the nouns share: which cluster, and how fields are declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.queries import the_cluster
+
+CLUSTER = OpenApiParameter("cluster", str, description="Name of the cluster, where more than one.")
+PAGE = OpenApiParameter("page", int, description="From 1.")
+PAGE_SIZE = OpenApiParameter("page_size", int, description="At most 500; 100 unless told.")
+LIST = [CLUSTER, PAGE, PAGE_SIZE]
+
+
+class NoSuchCluster(Http404):
+    """There is no cluster yet, or none of this name."""
+
+
+def cluster_of(request: Request) -> Cluster:
+    """The cluster of ``?cluster=``, or the only one. Raises ``NoSuchCluster``."""
+    cluster = the_cluster(request.query_params.get("cluster"))
+    if cluster is None:
+        raise NoSuchCluster
+    return cluster
+
+
+def number(**more: Any) -> serializers.IntegerField:
+    """A count; null where it is unknown."""
+    return serializers.IntegerField(allow_null=True, **more)
+
+
+def time(**more: Any) -> serializers.DateTimeField:
+    """A moment by the server's clock; null where there was none."""
+    return serializers.DateTimeField(allow_null=True, **more)
+
+
+def text(**more: Any) -> serializers.CharField:
+    return serializers.CharField(allow_null=True, **more)

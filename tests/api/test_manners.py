@@ -1,0 +1,157 @@
+"""What holds for every address of the REST interface."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from gpuadmin.accounts.audit import COMMAND
+from gpuadmin.accounts.models import AccessToken, AuditEntry, User
+from gpuadmin.accounts.roles import Role
+from gpuadmin.accounts.services import disable
+from gpuadmin.fleet.models import Cluster
+from gpuadmin.workloads.models import Pod
+from tests.api.conftest import AsRole
+
+pytestmark = pytest.mark.django_db
+PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return Cluster.objects.create(name="default")
+
+
+def is_problem(answer: Any, status: int) -> bool:
+    body = answer.json()
+    return bool(
+        answer.status_code == status
+        and answer.headers["Content-Type"] == PROBLEM
+        and body["status"] == status
+        and body["title"]
+        and body["detail"]
+        and body["type"]
+    )
+
+
+def test_without_a_sign_in_every_answer_is_401_and_names_the_scheme() -> None:
+    answer = APIClient().get("/api/v1/nodes")
+    assert is_problem(answer, 401)
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("header", ["Bearer nonsense", "Bearer", "Bearer a b", "Bearer \udcff"])
+def test_a_bad_token_is_401(header: str) -> None:
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=header.encode("utf-8", "surrogateescape"))
+    assert is_problem(client.get("/api/v1/nodes"), 401)
+
+
+def test_an_expired_token_and_one_of_a_disabled_user_are_401(
+    as_role: AsRole, cluster: Cluster
+) -> None:
+    client = as_role(Role.VIEWER)
+    assert client.get("/api/v1/pods").status_code == 200
+    AccessToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    assert is_problem(client.get("/api/v1/pods"), 401)
+
+    disabled = as_role(Role.ADMIN)
+    disable(COMMAND, "a-admin")
+    assert is_problem(disabled.get("/api/v1/pods"), 401)
+
+
+def test_the_last_use_of_a_token_is_dated_at_most_once_a_minute(
+    as_role: AsRole, cluster: Cluster
+) -> None:
+    client = as_role(Role.VIEWER)
+    client.get("/api/v1/pods")
+    first = AccessToken.objects.get().last_used
+    assert first is not None
+    client.get("/api/v1/pods")
+    assert AccessToken.objects.get().last_used == first
+    AccessToken.objects.update(last_used=first - timedelta(minutes=1))
+    client.get("/api/v1/pods")
+    assert AccessToken.objects.get().last_used > first - timedelta(seconds=1)  # type: ignore[operator]
+
+
+def test_a_user_without_a_role_is_refused_and_audited(as_role: AsRole) -> None:
+    answer = as_role(Role.NONE).get("/api/v1/nodes")
+    assert is_problem(answer, 403)
+    assert "has no role here" in answer.json()["detail"]
+    assert AuditEntry.objects.filter(outcome="refused", action="view").count() == 1
+
+
+def test_a_session_needs_the_csrf_token_and_json() -> None:
+    user = User.objects.create_user("k.osei")
+    call_command("gpuadmin_user", "set-role", "k.osei", "operator")
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    body = {"kind": "taint.add", "parameters": {}}
+    answer = client.post("/api/v1/operations/preview", body, content_type="application/json")
+    assert is_problem(answer, 403)
+    assert "CSRF" in answer.json()["detail"]
+
+
+def test_errors_of_form_are_problems(as_role: AsRole, cluster: Cluster) -> None:
+    client = as_role(Role.OPERATOR)
+    assert is_problem(client.get("/api/v1/nothing/here"), 404)
+    assert is_problem(client.post("/api/v1/nothing/here", {}), 404)
+    assert is_problem(client.get("/api/v1/nodes/nobody"), 404)
+    assert is_problem(client.get("/api/v1/gpus/nobody"), 404)
+    assert is_problem(client.get("/api/v1/pods/nobody"), 404)
+    assert is_problem(client.get("/api/v1/nodes?cluster=other"), 404)
+    assert is_problem(client.delete("/api/v1/nodes"), 405)
+    broken = client.post("/api/v1/operations/preview", "{", content_type="application/json")
+    assert is_problem(broken, 400)
+    form = client.post("/api/v1/operations/preview", "a=b", content_type="text/plain")
+    assert is_problem(form, 415)
+
+
+def test_an_unexpected_error_is_a_problem_without_its_inside(
+    as_role: AsRole, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the secret inside")
+
+    monkeypatch.setattr("gpuadmin.api.v1.pods.present_pods", broken)
+    client = as_role(Role.VIEWER)
+    client.raise_request_exception = False
+    answer = client.get("/api/v1/pods")
+    assert is_problem(answer, 500)
+    assert "secret" not in answer.content.decode()
+
+
+def test_lists_come_in_pages(as_role: AsRole, cluster: Cluster) -> None:
+    Pod.objects.bulk_create(
+        Pod(
+            cluster=cluster,
+            uid=f"u{number:03}",
+            namespace="team",
+            name=f"p{number:03}",
+            phase="Running",
+            observed_at=timezone.now(),
+        )
+        for number in range(120)
+    )
+    client = as_role(Role.VIEWER)
+    first = client.get("/api/v1/pods").json()
+    assert (first["count"], len(first["results"]), first["previous"]) == (120, 100, None)
+    second = client.get(first["next"]).json()
+    assert (len(second["results"]), second["next"]) == (20, None)
+    assert len(client.get("/api/v1/pods?page_size=7").json()["results"]) == 7
+    for size in ("0", "501", "x", "-1"):
+        answer = client.get(f"/api/v1/pods?page_size={size}")
+        assert is_problem(answer, 400)
+        assert list(answer.json()["errors"]) == ["page_size"]
+    assert is_problem(client.get("/api/v1/pods?page=99"), 404)
+
+
+def test_the_schema_is_openapi_3_1_and_without_warnings(as_role: AsRole, tmp_path: Any) -> None:
+    schema = as_role(Role.VIEWER).get("/api/v1/schema").json()
+    assert schema["openapi"].startswith("3.1")
+    assert "/api/v1/operations/{operation_id}/undo/preview" in schema["paths"]
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema"))
