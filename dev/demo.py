@@ -10,23 +10,23 @@ import os
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from simulator.cluster import SimulatedCluster
+from celery import Celery
 
 from dev import processes
 from dev.first_steps import USER
 from dev.processes import Command
-from dev.services import Postgres, ServiceError, Valkey, prepare_postgres
+from dev.services import ServiceError, Valkey, prepare_postgres
 from dev.supervisor import ChildError, Stopped, Supervisor, handle_signals, ignore_signals
+from simulator.cluster import ClusterError, SimulatedCluster
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / "var" / "demo"
@@ -47,7 +47,7 @@ def main() -> int:
     except Stopped:
         print("demo: stopped", flush=True)
         return 0
-    except (DemoError, ServiceError, ChildError) as error:
+    except (DemoError, ServiceError, ChildError, ClusterError) as error:
         print(f"The demo cannot go on. {error}", file=sys.stderr)
         return 1
     return 0
@@ -56,38 +56,37 @@ def main() -> int:
 def _run(port: int, runtime: Path) -> None:
     begun = time.monotonic()
     logs = HOME / "log"
-    logs.mkdir(exist_ok=True)
-    for log in logs.glob("*.log"):
-        log.unlink()
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir()
+    print(f"demo: starting (process {os.getpid()}, logs in {logs})", flush=True)
     environ = _environ(runtime)
     os.environ["GPUADMIN_AGENT_SECRET"] = environ["GPUADMIN_AGENT_SECRET"]
     supervisor = Supervisor(logs)
-    print(f"demo: starting (process {os.getpid()}, logs in {logs})", flush=True)
     cluster = SimulatedCluster(runtime / "sim")
     try:
-        postgres = _start_services(supervisor, runtime)
-        environ["GPUADMIN_DATABASE_URL"] = postgres.url
-        static = processes.spawn(_manage(environ, "collectstatic"), logs / "static.log")
+        environ["GPUADMIN_DATABASE_URL"] = _start_services(supervisor, runtime)
         cluster.start()
         shutil.copyfile(cluster.kubeconfig, HOME / "kubeconfig")
-        supervisor.wait(postgres.is_ready, "Starting PostgreSQL", seconds=30)
-        _first_steps(environ, logs)
-        _finish(static, logs / "static.log", "Collecting the static files")
+        _prepare(environ, logs)
+        cluster.wait_ready()
         for command in _console(environ, port):
             supervisor.start(command)
-        api = f"http://127.0.0.1:{port}/api/v1/nodes?page_size=500"
-        supervisor.wait(lambda: _is_filled(api), "Reading the cluster", seconds=90)
+        nodes = NodesInApi(port, environ["GPUADMIN_REDIS_URL"])
+        supervisor.wait(nodes.are_filled, "Reading the cluster", seconds=90)
         took = time.monotonic() - begun
         print(f"demo: {NODES} nodes, {NODES_WITH_READINGS} with readings, after {took:.0f} s")
         password = (HOME / "password").read_text()
         print(f"ready: http://127.0.0.1:{port} {USER} {password}", flush=True)
         while True:
             supervisor.tend()
+            cluster.check()
             time.sleep(0.5)
     finally:
         ignore_signals()
         supervisor.stop(last=("postgres", "valkey"))
         cluster.stop()
+        for log in cluster.run_dir.glob("*.log"):
+            shutil.copyfile(log, logs / f"simulated-{log.name}")
 
 
 # --- the place
@@ -163,31 +162,29 @@ def _kept_secret(name: str) -> str:
 # --- the processes
 
 
-def _start_services(supervisor: Supervisor, runtime: Path) -> Postgres:
+def _start_services(supervisor: Supervisor, runtime: Path) -> str:
+    """Starts PostgreSQL and Valkey; the address of the database."""
     prepare = partial(prepare_postgres, HOME, runtime / "pg", durable=True)
     postgres = prepare()
     supervisor.start(postgres.command(), before_start=prepare)
     supervisor.start(Valkey(runtime / "valkey.sock").command())
-    return postgres
+    supervisor.wait(postgres.is_ready, "Starting PostgreSQL", seconds=30)
+    return postgres.url
 
 
-def _manage(environ: dict[str, str], *arguments: str) -> Command:
-    argv = [PYTHON, str(ROOT / "manage.py"), *arguments]
-    if arguments[0] == "collectstatic":
-        argv += ["--noinput", "--verbosity", "0"]
-    return Command(arguments[0], argv, environ)
-
-
-def _first_steps(environ: dict[str, str], logs: Path) -> None:
+def _prepare(environ: dict[str, str], logs: Path) -> None:
+    """Database and static files, at the same time. Raises DemoError."""
     _kept_secret("password")
-    command = Command("first-steps", [PYTHON, "-m", "dev.first_steps", str(HOME)], environ)
-    log = logs / "first-steps.log"
-    _finish(processes.spawn(command, log), log, "Preparing the database")
-
-
-def _finish(process: subprocess.Popen[bytes], log: Path, what: str) -> None:
-    if process.wait() != 0:
-        raise DemoError(f"{what} failed:\n{processes.tail(log)}")
+    static = [PYTHON, str(ROOT / "manage.py"), "collectstatic", "--noinput", "--verbosity", "0"]
+    work = [
+        Command("static", static, environ),
+        Command("first-steps", [PYTHON, "-m", "dev.first_steps", str(HOME)], environ),
+    ]
+    running = [processes.spawn(command, logs / f"{command.name}.log") for command in work]
+    for command, process in zip(work, running, strict=True):
+        if process.wait() != 0:
+            log = processes.tail(logs / f"{command.name}.log")
+            raise DemoError(f"The step {command.name} failed:\n{log}")
 
 
 def _console(environ: dict[str, str], port: int) -> list[Command]:
@@ -202,21 +199,39 @@ def _console(environ: dict[str, str], port: int) -> list[Command]:
     return [
         Command("web", web, environ),
         Command("worker", worker, environ),
-        _manage(environ, "watch"),
+        Command("watcher", [PYTHON, str(ROOT / "manage.py"), "watch"], environ),
     ]
 
 
-def _is_filled(address: str) -> bool:
-    """Whether the API shows every node, with readings wherever there is an agent."""
-    token = (HOME / "token").read_text()
-    request = urllib.request.Request(address, headers={"Authorization": f"Bearer {token}"})  # noqa: S310
-    try:
-        with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310  our own address
-            page = json.load(answer)
-    except (OSError, urllib.error.HTTPError, ValueError):
-        return False
-    read = [node for node in page["results"] if node["agent"]["status"] == "ok"]
-    return page["count"] == NODES and len(read) == NODES_WITH_READINGS
+class NodesInApi:
+    """What /api/v1/nodes says, and a nudge to the poll, which else begins an interval later."""
+
+    def __init__(self, port: int, redis_url: str) -> None:
+        self._address = f"http://127.0.0.1:{port}/api/v1/nodes?page_size=500"
+        self._celery = Celery(broker=redis_url.replace("unix://", "redis+socket://"))
+        self._nudged = 0.0
+
+    def are_filled(self) -> bool:
+        """Whether every node is there, with readings wherever there is an agent."""
+        nodes = self._nodes()
+        if len(nodes) != NODES:
+            return False
+        read = [node for node in nodes if node["agent"]["status"] == "ok"]
+        if len(read) < NODES_WITH_READINGS and time.monotonic() > self._nudged + 2:
+            self._nudged = time.monotonic()
+            self._celery.send_task("gpuadmin.collect.tasks.poll", queue="poll", expires=15)
+        return len(read) == NODES_WITH_READINGS
+
+    def _nodes(self) -> list[Any]:
+        token = (HOME / "token").read_text()
+        request = urllib.request.Request(  # noqa: S310  our own address
+            self._address, headers={"Authorization": f"Bearer {token}"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
+                return list(json.load(answer)["results"])
+        except (OSError, ValueError, KeyError):
+            return []
 
 
 if __name__ == "__main__":

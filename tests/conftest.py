@@ -5,6 +5,7 @@ PostgreSQL and Valkey start with the first test that needs them, one pair for ea
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ def flush_with_the_audit_guard_off(self: DatabaseOperations, statements: list[st
 
 
 execute_sql_flush = DatabaseOperations.execute_sql_flush
-DatabaseOperations.execute_sql_flush = flush_with_the_audit_guard_off  # type: ignore[method-assign]
+DatabaseOperations.execute_sql_flush = flush_with_the_audit_guard_off  # type: ignore[assignment, method-assign]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,10 @@ def pytest_configure(config: pytest.Config) -> None:
     }
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     config.pluginmanager.register(NothingLeftOut(), "nothing-left-out")
+    if not hasattr(config, "workerinput"):
+        # Each of them ends the run like Ctrl-C, with the services stopped; SIGINT may come ignored.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
