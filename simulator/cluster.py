@@ -35,14 +35,17 @@ class SimulatedCluster:
         seed: int = 1,
         tenants: bool = True,
         port: int = 0,
+        history: int = 4000,
     ) -> None:
-        """``nodes``: names from the fleet, all for None, no nodes at all for an empty list."""
+        """``nodes``: names from the fleet, all for None, no nodes at all for an empty list.
+
+        ``history``: changes that a watch can go back; a watch from before them is answered 410.
+        """
         self.run_dir = run_dir
         self.kubeconfig = run_dir / "kubeconfig"
         self._nodes = nodes
-        self._seed = seed
         self._tenants = tenants
-        self._port = port
+        self._serving = ["--port", str(port), "--seed", str(seed), "--history", str(history)]
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
@@ -57,19 +60,22 @@ class SimulatedCluster:
         if self.run_dir.exists():
             shutil.rmtree(self.run_dir)
         self.run_dir.mkdir(parents=True)
-        options = ["--run-dir", str(self.run_dir)]
-        serving = ["--port", str(self._port), "--seed", str(self._seed)]
         try:
-            self._spawn("simulator.api", [*options, *serving])
-            own = self.run_dir / "simulator.kubeconfig"
-            self._wait_for(own, 15.0)
+            self._spawn("simulator.api", ["--run-dir", str(self.run_dir), *self._serving])
+            self._wait_for(self.run_dir / "simulator.kubeconfig", 15.0)
             if self._nodes != []:
-                names = ["--nodes", ",".join(self._nodes or []), "--kubeconfig", str(own)]
-                tenants = ["--tenants"] if self._tenants else []
-                self._spawn("simulator.nodes", [*options, *names, *tenants])
+                self._start_nodes()
         except BaseException:
             self.stop()
             raise
+
+    def restart_nodes(self) -> None:
+        """Kill the nodes with all their agents and start them again on the same API."""
+        nodes = self.processes.pop()
+        nodes.kill()
+        nodes.wait()
+        (self.run_dir / READY).unlink(missing_ok=True)
+        self._start_nodes()
 
     def wait_ready(self, seconds: float = 40.0) -> None:
         """Wait until all nodes, agents and tenants' pods run. Raises ``ClusterError``."""
@@ -95,6 +101,11 @@ class SimulatedCluster:
                 process.kill()
                 process.wait()
         self.processes.clear()
+
+    def _start_nodes(self) -> None:
+        options = ["--run-dir", str(self.run_dir), "--nodes", ",".join(self._nodes or [])]
+        options += ["--kubeconfig", str(self.run_dir / "simulator.kubeconfig")]
+        self._spawn("simulator.nodes", [*options, *(["--tenants"] if self._tenants else [])])
 
     def _spawn(self, module: str, options: list[str]) -> None:
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}

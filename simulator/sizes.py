@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent
 BOUNDS = {
     "API": (900, ("api",)),
     "control": (450, ("control",)),
-    "nodes": (1200, ("nodes", "fleet")),
+    "nodes": (1200, ("nodes",)),
+    "fleet": (450, ("fleet",)),
     "NVML": (600, ("nvml",)),
     "faults": (300, ("faults", "ctl.py")),
 }

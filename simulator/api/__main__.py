@@ -1,4 +1,4 @@
-"""``python -m simulator.api --run-dir DIR [--port N] [--seed N]``.
+"""``python -m simulator.api --run-dir DIR [--port N] [--seed N] [--history N]``.
 
 Serves on 127.0.0.1 and writes DIR/kubeconfig (the administrator's) and DIR/simulator.kubeconfig
 (the simulated nodes', never denied anything). Stops on SIGINT, SIGTERM and SIGHUP.
@@ -21,14 +21,14 @@ from simulator.api.allowlist import load
 from simulator.api.app import Api
 from simulator.api.kinds import NAMESPACES
 from simulator.api.objects import Objects
-from simulator.api.store import Store
+from simulator.api.store import LOG_LENGTH, Store
 from simulator.control.loop import Controllers
 from simulator.processes import stop_signal, tie_to_parent
 
 
-async def serve(run_dir: Path, port: int, seed: int) -> None:
+async def serve(run_dir: Path, port: int, seed: int, history: int) -> None:
     """Serve until a signal comes. Raises ``OSError`` when the port is taken."""
-    store = Store()
+    store = Store(history)
     objects = Objects(store, random.Random(seed))
     for namespace in ("default", "kube-system", "kube-node-lease"):
         objects.create(NAMESPACES, "", {"metadata": {"name": namespace}})
@@ -58,9 +58,10 @@ def main() -> None:
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--history", type=int, default=LOG_LENGTH, help="changes kept for watches")
     options = parser.parse_args()
     options.run_dir.mkdir(parents=True, exist_ok=True)
-    asyncio.run(serve(options.run_dir, options.port, options.seed))
+    asyncio.run(serve(options.run_dir, options.port, options.seed, options.history))
 
 
 if __name__ == "__main__":

@@ -45,11 +45,7 @@ class Pages:
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if rest:
             metadata |= {"continue": self._keep(version, rest), "remainingItemCount": len(rest)}
-        head = {
-            "kind": f"{kind.kind}List",
-            "apiVersion": kind.api_version,
-            "metadata": metadata,
-        }
+        head = {"kind": f"{kind.kind}List", "apiVersion": kind.api_version, "metadata": metadata}
         items = b",".join(document.raw for _, document in page)
         return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,7 @@ from simulator.nodes.places import Places
 
 AGENT_PORT_NAME = "agent"
 RESTART_SECONDS = 1.0
+READINESS_SECONDS = 5.0
 _DONE = ("Succeeded", "Failed")
 
 log = logging.getLogger(__name__)
@@ -186,6 +188,7 @@ class Kubelet:
         address = pod["status"].get("podIP") or self._address()
         if port := _agent_port(pod):
             self._agents.start(self._agent_job(uid, address, port))
+            await _listens(address, port)
         restarts = self._restarts.get(uid, 0)
         if pod["status"].get("phase") == "Pending" or restarts:
             status = {"status": objects.running(pod, address, restarts)}
@@ -262,6 +265,18 @@ class Kubelet:
 
 def _texts(numbers: dict[str, int]) -> dict[str, str]:
     return {name: str(number) for name, number in numbers.items()}
+
+
+async def _listens(address: str, port: int) -> None:
+    """Wait until the agent takes connections: its readiness probe."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(READINESS_SECONDS):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection(address, port)
+                    writer.close()
+                    return
+                await asyncio.sleep(0.02)
 
 
 def _pod_path(pod: Value) -> str:

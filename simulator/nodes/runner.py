@@ -129,7 +129,6 @@ class Fleet:
     async def _beat(self) -> None:
         beats = 0
         while True:
-            await asyncio.sleep(LEASE_SECONDS)
             beats += 1
             slow = beats % CONDITIONS_EVERY == 0
             for kubelet in self._kubelets.values():
@@ -139,6 +138,7 @@ class Fleet:
                         await kubelet.post_conditions()
                 except (KubeError, aiohttp.ClientError, TimeoutError) as error:
                     log.warning("%s: heartbeat: %s", kubelet.spec.name, error)
+            await asyncio.sleep(LEASE_SECONDS)
 
     def _agent_ended(self, pod_uid: str, status: int) -> None:
         for kubelet in self._kubelets.values():

@@ -1,0 +1,73 @@
+"""The real kubectl on the simulated API."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simulator.cluster import SimulatedCluster
+from tests.simulator.support import Api, kubectl, node, wait_for
+
+NODES = "/api/v1/nodes"
+
+
+@pytest.fixture
+def name(api: Api) -> str:
+    made = node("")
+    made["metadata"] = {"generateName": "node-"}
+    return str(api.create(NODES, made)["metadata"]["name"])
+
+
+def taints(api: Api, name: str) -> list[tuple[str, str, str]]:
+    found = api.get(f"{NODES}/{name}")["spec"].get("taints") or []
+    return [(each["key"], each.get("value", ""), each["effect"]) for each in found]
+
+
+def test_get_prints_yaml_and_json_and_names(bare: SimulatedCluster, name: str) -> None:
+    printed = kubectl(bare.kubeconfig, "get", "node", name, "-o", "yaml")
+    assert f"name: {name}" in printed
+    assert 'nvidia.com/gpu: "2"' in printed
+    listed = json.loads(kubectl(bare.kubeconfig, "get", "nodes", "-o", "json"))
+    assert name in [each["metadata"]["name"] for each in listed["items"]]
+    assert f"node/{name}" in kubectl(bare.kubeconfig, "get", "no", "-o", "name")
+
+
+def test_taint_adds_overwrites_and_removes(bare: SimulatedCluster, api: Api, name: str) -> None:
+    kubectl(bare.kubeconfig, "taint", "node", name, "gpu=a:NoSchedule")
+    kubectl(bare.kubeconfig, "taint", "node", name, "gpu=a:NoExecute", "other:NoSchedule")
+    kubectl(bare.kubeconfig, "taint", "--overwrite", "node", name, "gpu=b:NoSchedule")
+    assert sorted(taints(api, name)) == [
+        ("gpu", "a", "NoExecute"),
+        ("gpu", "b", "NoSchedule"),
+        ("other", "", "NoSchedule"),
+    ]
+    kubectl(bare.kubeconfig, "taint", "node", name, "gpu:NoExecute-")
+    assert sorted(taints(api, name)) == [("gpu", "b", "NoSchedule"), ("other", "", "NoSchedule")]
+
+
+def test_cordon_uncordon_label_and_annotate(bare: SimulatedCluster, api: Api, name: str) -> None:
+    kubectl(bare.kubeconfig, "cordon", name)
+    wait_for(lambda: taints(api, name))
+    kubectl(bare.kubeconfig, "uncordon", name)
+    wait_for(lambda: not taints(api, name))
+    kubectl(bare.kubeconfig, "label", "node", name, "rack=7")
+    kubectl(bare.kubeconfig, "annotate", "node", name, "note=two words")
+    metadata = api.get(f"{NODES}/{name}")["metadata"]
+    assert (metadata["labels"]["rack"], metadata["annotations"]["note"]) == ("7", "two words")
+
+
+def test_create_replace_and_delete_from_files(bare: SimulatedCluster, api: Api) -> None:
+    body = {"apiVersion": "v1", "kind": "Node", **node("written")}
+    create = ("create", "--validate=false", "-f", "-")
+    kubectl(bare.kubeconfig, *create, stdin=json.dumps(body))
+    body["spec"] = {"unschedulable": True}
+    kubectl(bare.kubeconfig, "replace", "--validate=false", "-f", "-", stdin=json.dumps(body))
+    assert api.get(f"{NODES}/written")["spec"]["unschedulable"] is True
+    kubectl(bare.kubeconfig, "delete", "node", "written", "--wait=false")
+    assert api.call("GET", f"{NODES}/written").code == 404
+
+
+def test_version_says_that_it_is_simulated(bare: SimulatedCluster) -> None:
+    printed = json.loads(kubectl(bare.kubeconfig, "version", "-o", "json"))
+    assert printed["serverVersion"]["gitVersion"] == "v1.36.1-gpuadmin-sim"
