@@ -175,7 +175,7 @@ def _start_services(supervisor: Supervisor, runtime: Path) -> str:
 def _prepare(environ: dict[str, str], logs: Path) -> None:
     """Database and static files, at the same time. Raises DemoError."""
     _kept_secret("password")
-    static = [PYTHON, str(ROOT / "manage.py"), "collectstatic", "--noinput", "--verbosity", "0"]
+    static = [PYTHON, str(ROOT / "manage.py"), "collectstatic", "--noinput", "--clear", "-v", "0"]
     work = [
         Command("static", static, environ),
         Command("first-steps", [PYTHON, "-m", "dev.first_steps", str(HOME)], environ),
