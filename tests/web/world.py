@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import Group
+
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.collect.findings import refresh_findings
@@ -55,10 +57,8 @@ def beat(cluster: Cluster, now: datetime) -> None:
         )
 
 
-def person(name: str, role: Role, password: str = "correct horse battery") -> User:
+def person(name: str, role: Role, password: str | None = None) -> User:
     """Somebody who can sign in; with Role.NONE without any right."""
-    from django.contrib.auth.models import Group
-
     user = User.objects.create_user(name, password=password)
     if role is not Role.NONE:
         user.groups.add(Group.objects.get_or_create(name=role.label)[0])
@@ -185,7 +185,7 @@ def _nth(text: str, place: int) -> int:
 
 
 def _devices(node: Node, gpus: list[Gpu], held: list[Tenant]) -> None:
-    free = {gpu.uuid: [i for i in gpu.instances.all()] for gpu in gpus}
+    free = {gpu.uuid: list(gpu.instances.all()) for gpu in gpus}
     slots: Counter[str] = Counter()
     for tenant in held:
         for index in map(int, tenant.cards.split(",")):
@@ -223,7 +223,7 @@ def _pod(cluster: Cluster, tenant: Tenant, now: datetime) -> None:
         phase="Pending" if waits else "Running",
         reason="Unschedulable" if waits else "",
         message=(
-            "0/12 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) were unschedulable. "
+            "0/12 nodes are available: 3 Insufficient nvidia.com/gpu, 2 were unschedulable. "
             "preemption: 0/12 nodes are available."
             if waits and not tenant.scheduler
             else ""

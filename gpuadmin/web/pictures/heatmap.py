@@ -132,7 +132,7 @@ def cell(card: Card, now: datetime) -> Cell:
         return Cell(href, text, "dead", mark="x")
     if not card.known or card.use is Use.UNKNOWN:
         return Cell(href, text, "nodata", mark="?")
-    if card.cut == "mig":
+    if card.cut == "mig" and any(not part.gap for part in card.parts):
         return Cell(
             href,
             text,

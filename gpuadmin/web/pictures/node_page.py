@@ -11,7 +11,7 @@ from gpuadmin.ledger.models import XidEvent
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.models import State as Is
 from gpuadmin.planning.facts import Note, ResourceRow, Use
-from gpuadmin.planning.resources import recognise
+from gpuadmin.planning.resources import ResourceName, recognise
 from gpuadmin.planning.taints import Taint
 from gpuadmin.web.pictures.cards import Card, Holder, Part, Slot, Tones, cards, tones
 from gpuadmin.web.pictures.operations import STATES, title
@@ -22,7 +22,6 @@ from gpuadmin.web.pictures.waiting import asks
 from gpuadmin.workloads.facts import NodeRecord
 from gpuadmin.workloads.models import Pod
 
-UNITS = {"card": "card", "slice": "slice", "slot": "slot", "other": "device"}
 NOTES = {
     Note.STALE: "advertised, but no hardware is behind it: left out of every total",
     Note.FAULT: "not between 0 and its capacity: left out of every total",
@@ -157,9 +156,9 @@ def _whole(card: Card) -> list[Block]:
 
 
 def _failed(card: Card) -> list[Block]:
-    dark = Block("r5 x4 un tall", card.dark)
+    dark = Block("r5 x4 un tall", lines=(card.dark,))
     if not card.holders:
-        return [Block("r1 x8 un tall", card.dark)]
+        return [Block("r1 x8 un tall", lines=(card.dark,))]
     holder = card.holders[0]
     line = (f"{holder.namespace} · whole card",)
     css = f"r1 x4 n{holder.tone} tall bad"
@@ -197,8 +196,15 @@ def resources(record: NodeRecord) -> list[Resource]:
         note = NOTES[row.note] if row.note else ""
         if not note and row.unhealthy:
             note = f"{row.unhealthy} withdrawn by the device plugin as unhealthy"
-        found.append(Resource(name.short if name else row.name, row, UNITS[row.unit], note))
+        found.append(Resource(name.short if name else row.name, row, _hardware(name), note))
     return found
+
+
+def _hardware(name: ResourceName | None) -> str:
+    """What NVML counts behind a name: a shared name's slots are of a card or of a slice."""
+    if name is None or not name.nvidia:
+        return "device"
+    return "slice" if name.profile else "card"
 
 
 def pods(record: NodeRecord, drawn: Iterable[CardBox]) -> list[PodLine]:

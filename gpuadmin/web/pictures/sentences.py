@@ -40,7 +40,17 @@ def _clauses(card: Card, now: datetime) -> list[str]:
         clauses.append(f"time-sliced, {taken} of {len(card.slots)} slots held")
     elif card.holders:
         clauses.append("held by " + and_list(str(holder) for holder in card.holders))
-    return clauses
+    return [*clauses, *_readings(card)]
+
+
+def _readings(card: Card) -> list[str]:
+    """What the other modes of the map show, so that the name says all that can be seen."""
+    found = []
+    if card.memory_percent is not None:
+        found.append(f"memory {card.memory_percent} %")
+    if card.temperature_celsius is not None:
+        found.append(f"{card.temperature_celsius} °C")
+    return found
 
 
 def _use(card: Card, now: datetime) -> str:

@@ -56,7 +56,7 @@ def age(
     context: Mapping[str, Any], at: datetime | None, after: str = "", why: str = "never read"
 ) -> SafeString:
     """An age that ticks, with the time itself on hover; a dash when there is none."""
-    if at is None:
+    if not at:  # also "", which a template makes of a missing agent's time
         return dash(None, why)
     seconds = (context["now"] - at).total_seconds()
     return format_html(

@@ -18,6 +18,7 @@ class SignIn(LoginView):
 
     template_name = "sign_in.html"
     redirect_authenticated_user = True
+    http_method_names = ["get", "head", "post"]
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs) | {"theme": theme(self.request)}

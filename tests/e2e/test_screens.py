@@ -1,0 +1,75 @@
+"""Pictures of every page, in var/screens (`make screens`), and what they are held to.
+
+Each page × {light, dark} × {1440, 390}: nothing scrolls sideways, and axe finds nothing serious,
+contrast included.
+"""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser
+from pytest_django.live_server_helper import LiveServer
+
+from gpuadmin.accounts.roles import Role
+from gpuadmin.fleet.models import Cluster
+from tests.e2e.browser import NARROW, ROOT, WIDE, Watched, sign_in, watched
+from tests.e2e.conftest import PASSWORD
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+
+FOLDER = ROOT / "var" / "screens"
+PAGES = {
+    "overview": "/",
+    "nodes": "/nodes",
+    "node": "/nodes/h100-02",
+    "node-slices": "/nodes/a100-03",
+    "node-slots": "/nodes/l40s-02",
+    "node-without-agent": "/nodes/t4-01",
+    "node-gone": "/nodes/nobody",
+    "findings": "/findings",
+    "operations": "/operations",
+    "setup": "/setup",
+    "not-found": "/nowhere",
+}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1440", "390"])
+def test_every_page_is_whole_in_this_size_and_theme(
+    live_server: LiveServer,
+    browser: Browser,
+    fleet: Cluster,
+    people: dict[Role, str],
+    size: tuple[int, int],
+    theme: str,
+) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    faults: list[str] = []
+    with watched(browser, live_server.url, size=size, theme=theme) as shown:
+        shown.page.goto("/sign-in")
+        faults += _look(shown, f"sign-in-{theme}-{size[0]}")
+        sign_in(shown.page, people[Role.OPERATOR], PASSWORD)
+        for name, address in PAGES.items():
+            shown.page.goto(address)
+            faults += _look(shown, f"{name}-{theme}-{size[0]}")
+            if name == "overview":
+                faults += _modes(shown, f"{theme}-{size[0]}")
+        complaints = [text for text in shown.complaints if "404" not in text]
+    assert faults == []
+    assert complaints == []
+
+
+def _look(shown: Watched, name: str) -> list[str]:
+    shown.page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+    return [f"{name}: {fault}" for fault in [*shown.sideways(), *shown.axe()]]
+
+
+def _modes(shown: Watched, name: str) -> list[str]:
+    """The other three colours of the heat map, for their contrast."""
+    faults = []
+    for mode in ("Memory", "Holder", "Temperature"):
+        shown.page.locator(".mapbox .seg").get_by_text(mode).click()
+        shown.page.screenshot(path=FOLDER / f"overview-{mode.lower()}-{name}.png", full_page=True)
+        faults += [f"{mode} {name}: {fault}" for fault in shown.axe()]
+    return faults
