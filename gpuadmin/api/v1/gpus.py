@@ -64,7 +64,7 @@ class ReadingOut(serializers.Serializer[Gpu]):
     """The last report that had a reading of this card."""
 
     source = serializers.SerializerMethodField()  # type: ignore[assignment]
-    observed_at = serializers.DateTimeField(source="read_at")
+    observed_at = serializers.DateTimeField(source="read_at", allow_null=True)
     memory_used_bytes = number()
     utilization_percent = number()
     temperature_celsius = number()

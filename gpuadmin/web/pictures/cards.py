@@ -179,7 +179,11 @@ def _card(
 
 
 def _dark(record: NodeRecord, gpu: Gpu) -> str:
-    since = f"no reading since {gpu.read_at:%d %b %H:%M} UTC"
+    since = (
+        f"no reading since {gpu.read_at:%d %b %H:%M} UTC"
+        if gpu.read_at
+        else f"never read since it was first seen {gpu.first_seen:%d %b %H:%M} UTC"
+    )
     if gpu.state != Gpu.State.OK:
         return f"{gpu.error or gpu.state}; {since}"
     return f"{agent_reason(record)}; {since}"
