@@ -1,6 +1,6 @@
 """`make demo`: the whole console on a simulated cluster, in one folder and on one port.
 
-Everything lives in var/demo; sockets in a short folder beside it in /tmp. Ctrl-C ends all of it.
+Everything lives in var/demo, sockets in a short folder of /tmp. Ctrl-C ends all of it.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from dev.supervisor import ChildError, Stopped, Supervisor, handle_signals, igno
 from simulator.cluster import ClusterError, SimulatedCluster
 
 ROOT = Path(__file__).resolve().parent.parent
-HOME = ROOT / "var" / "demo"
+HOME = Path(os.environ.get("GPUADMIN_DEMO_HOME") or ROOT / "var" / "demo")
 NODES, NODES_WITH_READINGS = 12, 11  # t4-01 has no agent
 PYTHON = sys.executable
 
@@ -207,16 +208,18 @@ class NodesInApi:
     """What /api/v1/nodes says, and a nudge to the poll, which else begins an interval later."""
 
     def __init__(self, port: int, redis_url: str) -> None:
+        self._since = datetime.now(UTC)
         self._address = f"http://127.0.0.1:{port}/api/v1/nodes?page_size=500"
         self._celery = Celery(broker=redis_url.replace("unix://", "redis+socket://"))
         self._nudged = 0.0
 
     def are_filled(self) -> bool:
-        """Whether every node is there, with readings wherever there is an agent."""
+        """Whether every node is there, with a reading of this run wherever there is an agent."""
         nodes = self._nodes()
         if len(nodes) != NODES:
             return False
-        read = [node for node in nodes if node["agent"]["status"] == "ok"]
+        times = [node["agent"]["reported_at"] for node in nodes]
+        read = [at for at in times if at and datetime.fromisoformat(at) > self._since]
         if len(read) < NODES_WITH_READINGS and time.monotonic() > self._nudged + 2:
             self._nudged = time.monotonic()
             self._celery.send_task("gpuadmin.collect.tasks.poll", queue="poll", expires=15)

@@ -256,6 +256,7 @@ SETTINGS: dict[str, Setting[object]] = {
 # Read by the tests and the Makefile, never by the console itself.
 TOOL_NAMES = {
     "GPUADMIN_CONTROLPLANE_BIN": "Folder with the built control plane of the tests.",
+    "GPUADMIN_DEMO_HOME": "Folder of the demo's data, var/demo when it is not set.",
 }
 
 
