@@ -10,9 +10,9 @@ from gpuadmin.accounts.audit import COMMAND
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.accounts.services import create_token, set_role
-from tests.operations.conftest import api_client, nudges, world
+from tests.operations.conftest import api_client, api_folder, nudges, world
 
-__all__ = ["api_client", "as_role", "nudges", "world"]
+__all__ = ["api_client", "api_folder", "as_role", "nudges", "world"]
 
 AsRole = Callable[..., Any]
 

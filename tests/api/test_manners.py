@@ -75,7 +75,7 @@ def test_the_last_use_of_a_token_is_dated_at_most_once_a_minute(
     assert AccessToken.objects.get().last_used == first
     AccessToken.objects.update(last_used=first - timedelta(minutes=1))
     client.get("/api/v1/pods")
-    assert AccessToken.objects.get().last_used > first - timedelta(seconds=1)  # type: ignore[operator]
+    assert AccessToken.objects.filter(last_used__gte=first).exists()
 
 
 def test_a_user_without_a_role_is_refused_and_audited(as_role: AsRole) -> None:

@@ -21,9 +21,22 @@ from tests.operations.world import World, simulated_api
 
 
 @pytest.fixture(scope="session")
-def api_client() -> Iterator[KubeClient]:
-    with tempfile.TemporaryDirectory(prefix="gpa-ops-") as folder, simulated_api(Path(folder)) as c:
-        yield c
+def api_folder() -> Iterator[Path]:
+    """Where the simulated API keeps its kubeconfig."""
+    with tempfile.TemporaryDirectory(prefix="gpa-ops-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def api_client(api_folder: Path) -> Iterator[KubeClient]:
+    with simulated_api(api_folder) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def real_nudge() -> Callable[..., None]:
+    """The one that speaks to the queue, which the other tests put aside."""
+    return nudge.send
 
 
 @pytest.fixture

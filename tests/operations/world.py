@@ -54,13 +54,14 @@ class World:
     def node(self, name: str, *, taints: list[Json] | None = None, gpus: int = 8) -> str:
         """A Ready node with cards, known to our database as well; its uid."""
         amount = {"nvidia.com/gpu": str(gpus), "pods": "110", "cpu": "64", "memory": "256Gi"}
-        made = self._post(
-            path_of("api", "v1", "nodes"), {"metadata": {"name": name}, "spec": {"taints": taints}}
-        )
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-        self.client.patch(
-            path_of("api", "v1", "nodes", name, "status"),
-            {"status": {"capacity": amount, "allocatable": amount, "conditions": [ready]}},
+        made = self._post(
+            path_of("api", "v1", "nodes"),
+            {
+                "metadata": {"name": name},
+                "spec": {"taints": taints},
+                "status": {"capacity": amount, "allocatable": amount, "conditions": [ready]},
+            },
         )
         uid = str(made["metadata"]["uid"])
         now = timezone.now()
