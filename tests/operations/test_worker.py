@@ -99,7 +99,7 @@ def _app_on(url: str) -> Any:
     """Our Celery application, speaking to the tests' own queue."""
     other = type(app)("gpuadmin")
     other.config_from_object("django.conf:settings", namespace="CELERY")
-    other.conf.broker_url = url
+    other.conf.update(broker_url=url)
     return other
 
 
