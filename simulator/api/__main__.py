@@ -11,17 +11,18 @@ import asyncio
 import gc
 import random
 import secrets
+import sys
 from pathlib import Path
 
 from aiohttp import web
 
 from simulator import kubeconfig
-from simulator.api.access import ADMINISTRATOR, SIMULATOR, Access
 from simulator.api.allowlist import load
 from simulator.api.app import Api
 from simulator.api.kinds import NAMESPACES
 from simulator.api.objects import Objects
 from simulator.api.store import LOG_LENGTH, Store
+from simulator.api.users import ADMINISTRATOR, SIMULATOR
 from simulator.control.loop import Controllers
 from simulator.processes import stop_signal, tie_to_parent
 
@@ -33,7 +34,7 @@ async def serve(run_dir: Path, port: int, seed: int, history: int) -> None:
     for namespace in ("default", "kube-system", "kube-node-lease"):
         objects.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     tokens = {secrets.token_urlsafe(24): user for user in (ADMINISTRATOR, SIMULATOR)}
-    api = Api(objects, load(), Access(tokens, store))
+    api = Api(objects, load(), tokens)
     runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=0.5)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port)
@@ -61,7 +62,10 @@ def main() -> None:
     parser.add_argument("--history", type=int, default=LOG_LENGTH, help="changes kept for watches")
     options = parser.parse_args()
     options.run_dir.mkdir(parents=True, exist_ok=True)
-    asyncio.run(serve(options.run_dir, options.port, options.seed, options.history))
+    try:
+        asyncio.run(serve(options.run_dir, options.port, options.seed, options.history))
+    except OSError as error:
+        sys.exit(f"127.0.0.1 port {options.port}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ The README is the source, so that what is written there is what is served.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections import defaultdict
 from pathlib import Path
+from typing import NamedTuple
 
 from simulator.api.errors import ApiError
 
@@ -15,8 +16,7 @@ README = Path(__file__).parents[1] / "README.md"
 _ROW = re.compile(r"\|\s*`(\w+)`\s*\|\s*`([\w.]+)`\s*\|\s*(?:`(\w+)`)?\s*\|\s*(\S.*?)\s*\|")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One thing that the API does, and who needs it."""
 
     verb: str
@@ -37,24 +37,17 @@ class AllowList:
         row = Row(verb, resource, subresource)
         if row not in self.rows:
             name = f"{resource}/{subresource}" if subresource else resource
-            raise ApiError(
-                501,
-                f"The simulator does not do this: {verb} {name} is not on the allow-list of "
-                "simulator/README.md. Believe only a real control plane here, or add a row with "
-                "who needs it.",
-            )
+            text = f"The simulator does not do this: {verb} {name} is not on the allow-list of "
+            raise ApiError(501, f"{text}simulator/README.md. Use a real control plane, or add it.")
         self.used.add(row)
 
-    def verbs(self, resource: str, subresource: str = "") -> list[str]:
-        """The verbs of one resource, for discovery."""
-        rows = self.rows
-        return sorted(
-            row.verb for row in rows if (row.resource, row.subresource) == (resource, subresource)
-        )
-
-    def subresources(self, resource: str) -> list[str]:
-        """The subresources of one resource, for discovery."""
-        return sorted({row.subresource for row in self.rows if row.resource == resource} - {""})
+    def verbs(self, resource: str) -> dict[str, list[str]]:
+        """Subresource ("" for the resource itself) → its verbs, for discovery."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            if row.resource == resource:
+                found[row.subresource].append(row.verb)
+        return found
 
 
 def load() -> AllowList:

@@ -10,16 +10,18 @@ import msgspec
 from aiohttp import web
 
 from simulator.api import discovery
-from simulator.api.access import Access, who_am_i
 from simulator.api.allowlist import AllowList
 from simulator.api.errors import ApiError
 from simulator.api.kinds import BY_PATH, Kind
 from simulator.api.objects import Objects
 from simulator.api.patches import apply_patch
 from simulator.api.selectors import matcher
+from simulator.api.users import SIMULATOR, user_of, who_am_i
 from simulator.api.watch import DEFAULT_TIMEOUT_SECONDS, Pages, Watch
+from simulator.faults.denials import Denials
 
 MAX_BODY_BYTES = 3 * 1024 * 1024  # as a real API server
+NO_RESOURCE = "the server could not find the requested resource"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
@@ -33,19 +35,15 @@ class Target:
     name: str
     subresource: str
 
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.namespace, self.name
 
-
-def parse_path(parts: list[str]) -> Target | None:
-    """``["api", "v1", "namespaces", "x", "pods", "y", "status"]`` and the like."""
+def parse_path(parts: list[str]) -> Target:
+    """``["api", "v1", "namespaces", "x", "pods", "y", "status"]`` and the like; raises 404."""
     if parts[:1] == ["api"] and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[:1] == ["apis"] and len(parts) > 3:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
-        return None
+        raise ApiError(404, NO_RESOURCE)
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
@@ -58,10 +56,12 @@ def parse_path(parts: list[str]) -> Target | None:
 class Api:
     """One API server. Everything it knows is in its store."""
 
-    def __init__(self, objects: Objects, allowed: AllowList, access: Access) -> None:
+    def __init__(self, objects: Objects, allowed: AllowList, tokens: dict[str, str]) -> None:
+        """``tokens``: token → user name."""
         self._objects = objects
         self._allowed = allowed
-        self._access = access
+        self._tokens = tokens
+        self._denials = Denials(objects.store)
         self._pages = Pages(objects.store)
 
     def application(self) -> web.Application:
@@ -81,20 +81,17 @@ class Api:
             return _json(ApiError(400, f"the body cannot be read: {error}").status(), 400)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        user = self._access.user(request.headers.get("Authorization", ""))
+        user = user_of(request.headers.get("Authorization", ""), self._tokens)
         parts = [unquote(part) for part in request.rel_url.raw_path.split("/") if part]
         if request.method == "GET" and (found := discovery.answer(parts, self._allowed)):
-            if isinstance(found, str):
-                return web.Response(text=found)
-            return _json(found)
+            return web.Response(text=found) if isinstance(found, str) else _json(found)
         target = parse_path(parts)
-        if target is None:
-            raise ApiError(404, "the server could not find the requested resource")
         verb = self._verb(request, target)
         self._allowed.check(verb, target.resource, target.subresource)
         if target.kind is None:
-            raise ApiError(404, "the server could not find the requested resource")
-        self._access.check(user, verb, target.resource, target.subresource, target.name)
+            raise ApiError(404, NO_RESOURCE)
+        if user != SIMULATOR:
+            self._denials.check(user, verb, target.resource, target.subresource, target.name)
         if verb in ("list", "watch"):
             return await self._list(request, verb, target.kind, target)
         return await self._one(request, verb, target.kind, target, user)
@@ -102,26 +99,19 @@ class Api:
     @staticmethod
     def _verb(request: web.Request, target: Target) -> str:
         if request.method == "GET":
-            if target.name:
-                return "get"
-            return "watch" if request.query.get("watch") in ("true", "1") else "list"
-        verb = _VERBS.get(request.method)
-        if verb is None:
-            raise ApiError(405, f"the server does not allow {request.method} on this resource")
+            many = "watch" if request.query.get("watch") in ("true", "1") else "list"
+            return "get" if target.name else many
+        verb = _VERBS.get(request.method, request.method)
         return "deletecollection" if verb == "delete" and not target.name else verb
 
     async def _list(
         self, request: web.Request, verb: str, kind: Kind, target: Target
     ) -> web.StreamResponse:
         query = request.query
-        fields, labels = query.get("fieldSelector", ""), query.get("labelSelector", "")
-        matches = matcher(kind, labels, fields)
+        matches = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if verb == "list":
-            limit = _number(query.get("limit", "0"))
-            body = self._pages.page(
-                kind, target.namespace, matches, limit, query.get("continue", "")
-            )
-            return web.Response(body=body, content_type="application/json")
+            limit, token = _number(query.get("limit", "0")), query.get("continue", "")
+            return _raw(self._pages.page(kind, target.namespace, matches, limit, token))
         if "sendInitialEvents" in query:
             raise ApiError(422, "sendInitialEvents is forbidden for watch unless WatchList is on")
         version = query.get("resourceVersion", "")
@@ -142,10 +132,10 @@ class Api:
     async def _one(
         self, request: web.Request, verb: str, kind: Kind, target: Target, user: str
     ) -> web.Response:
-        objects, key = self._objects, target.key
+        objects, key = self._objects, (target.namespace, target.name)
         body: Any = None if verb == "get" else await _body(request, required=verb != "delete")
         if kind.kind == "SelfSubjectAccessReview":
-            return _json(self._access.review(user, body), 201)
+            return _json(self._denials.review(body), 201)
         if kind.kind == "SelfSubjectReview":
             return _json(who_am_i(user, body), 201)
         if verb == "create":
@@ -164,19 +154,14 @@ class Api:
         return _raw(document.raw)
 
     async def _used(self, _: web.Request) -> web.Response:
-        rows = [[row.verb, row.resource, row.subresource] for row in self._allowed.used]
-        return web.json_response(sorted(rows))
+        return _json(sorted(self._allowed.used))
 
 
 async def _body(request: web.Request, *, required: bool) -> Any:
     if request.content_type == "application/vnd.kubernetes.protobuf":
         raise ApiError(415, "the simulator reads JSON only, not protobuf")
     raw = await request.read()
-    if not raw and not required:
-        return {}
-    if request.content_type == "application/yaml":
-        return msgspec.yaml.decode(raw)
-    return msgspec.json.decode(raw)
+    return msgspec.json.decode(raw) if raw or required else {}
 
 
 def _number(text: str) -> int:

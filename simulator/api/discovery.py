@@ -8,17 +8,7 @@ from simulator.api.allowlist import AllowList
 from simulator.api.kinds import KINDS
 
 GIT_VERSION = "v1.36.1-gpuadmin-sim"  # how the product knows that a cluster is simulated
-VERSION = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": GIT_VERSION,
-    "gitCommit": "simulated",
-    "gitTreeState": "clean",
-    "buildDate": "2026-01-01T00:00:00Z",
-    "goVersion": "go1.26",
-    "compiler": "gc",
-    "platform": "linux/amd64",
-}
+VERSION = {"major": "1", "minor": "36", "gitVersion": GIT_VERSION, "platform": "linux/amd64"}
 
 
 def answer(parts: list[str], allowed: AllowList) -> dict[str, Any] | str | None:
@@ -51,21 +41,11 @@ def _resources(group: str, version: str, allowed: AllowList) -> dict[str, Any] |
     for kind in KINDS:
         if (kind.group, kind.version) != (group, version):
             continue
-        entry = {"namespaced": kind.namespaced, "kind": kind.kind}
-        verbs = allowed.verbs(kind.resource)
-        names = {"singularName": kind.kind.lower(), "shortNames": list(kind.short)}
-        entries.append({"name": kind.plural, "verbs": verbs, **entry, **names})
-        for sub in allowed.subresources(kind.resource):
-            verbs = allowed.verbs(kind.resource, sub)
-            entries.append(
-                {"name": f"{kind.plural}/{sub}", "verbs": verbs, **entry, "singularName": ""}
-            )
+        entry = {"namespaced": kind.namespaced, "kind": kind.kind, "singularName": ""}
+        for sub, verbs in allowed.verbs(kind.resource).items():
+            name = f"{kind.plural}/{sub}" if sub else kind.plural
+            entries.append(entry | {"name": name, "verbs": verbs, "shortNames": list(kind.short)})
     if not entries:
         return None
-    group_version = f"{group}/{version}" if group else version
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": group_version,
-        "resources": entries,
-    }
+    head = {"kind": "APIResourceList", "apiVersion": "v1", "resources": entries}
+    return head | {"groupVersion": f"{group}/{version}" if group else version}

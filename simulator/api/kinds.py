@@ -25,14 +25,15 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+NAMESPACES = Kind("", "v1", "namespaces", "Namespace", False, ("ns",))
+NODES = Kind("", "v1", "nodes", "Node", False, ("no",))
+PODS = Kind("", "v1", "pods", "Pod", True, ("po",))
+EVENTS = Kind("", "v1", "events", "Event", True, ("ev",))
+CONFIGMAPS = Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",))
+DAEMONSETS = Kind("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
 KINDS = (
-    Kind("", "v1", "namespaces", "Namespace", False, ("ns",)),
-    Kind("", "v1", "nodes", "Node", False, ("no",)),
-    Kind("", "v1", "pods", "Pod", True, ("po",)),
-    Kind("", "v1", "events", "Event", True, ("ev",)),
-    Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",)),
+    *(NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, DAEMONSETS),
     Kind("", "v1", "secrets", "Secret", True),
-    Kind("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",)),
     Kind("coordination.k8s.io", "v1", "leases", "Lease", True),
     Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False),
     Kind(
@@ -41,10 +42,3 @@ KINDS = (
 )
 
 BY_PATH = {(kind.group, kind.version, kind.plural): kind for kind in KINDS}
-BY_RESOURCE = {kind.resource: kind for kind in KINDS}
-NODES = BY_RESOURCE["nodes"]
-PODS = BY_RESOURCE["pods"]
-EVENTS = BY_RESOURCE["events"]
-NAMESPACES = BY_RESOURCE["namespaces"]
-CONFIGMAPS = BY_RESOURCE["configmaps"]
-DAEMONSETS = BY_RESOURCE["daemonsets.apps"]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
 from typing import Any
 
 from simulator import marks
 from simulator.api.defaults import with_defaults
-from simulator.api.errors import MOVED, ApiError, already_exists, conflict, not_found
-from simulator.api.kinds import NAMESPACES, PODS, Kind
+from simulator.api.errors import MOVED, REPLACED, ApiError, already_exists, conflict, not_found
+from simulator.api.kinds import DAEMONSETS, NAMESPACES, NODES, PODS, Kind
 from simulator.api.store import Document, Key, Store
 from simulator.api.validation import require_object, validate, validate_pod_update
 
-WITH_STATUS = ("Node", "Pod", "Namespace", "DaemonSet")
+WITH_STATUS = (NODES, PODS, DAEMONSETS)
 _FIXED = ("name", "namespace", "uid", "creationTimestamp", "generation", "deletionTimestamp")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # the suffixes of generateName, as upstream
 
@@ -24,6 +25,8 @@ class Objects:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self.store = store
         self._rng = rng
+        self._space = uuid.UUID(int=rng.getrandbits(128), version=4)
+        self._made = Counter[tuple[str, str, str]]()
 
     def get(self, kind: Kind, key: Key) -> Document:
         """Raises 404."""
@@ -42,12 +45,9 @@ class Objects:
             raise ApiError(400, "resourceVersion should not be set on objects to be created")
         if namespace and not self.store.get(NAMESPACES, ("", namespace)):
             raise not_found("namespaces", namespace)
-        value = {
-            **with_defaults(kind, value),
-            "apiVersion": kind.api_version,
-            "kind": kind.kind,
-            "metadata": self._new_metadata(kind, namespace, value),
-        }
+        made = self._new_metadata(kind, namespace, value)
+        head = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": made}
+        value = with_defaults(kind, value) | head
         validate(kind, value)
         key = (namespace, value["metadata"]["name"])
         if self.store.get(kind, key):
@@ -60,32 +60,23 @@ class Objects:
         A write that changes nothing makes no new version, as upstream.
         """
         before = self.get(kind, key)
-        value = require_object(body)
-        self._check_identity(kind, key, before, value["metadata"])
+        sent = require_object(body)
+        self._check_identity(kind, key, before, sent["metadata"])
         fixed = {name: before.value["metadata"].get(name) for name in _FIXED}
-        metadata = {**value["metadata"], **fixed, "resourceVersion": str(before.version)}
+        metadata = {**sent["metadata"], **fixed, "resourceVersion": str(before.version)}
         metadata = {name: entry for name, entry in metadata.items() if entry is not None}
-        value = {**(before.value if status else value), "metadata": metadata} | (
-            {"status": value.get("status", {})} if status else {}
-        )
-        if not status and kind.kind in WITH_STATUS:
-            value["status"] = before.value.get("status", {})
-        value |= {"apiVersion": kind.api_version, "kind": kind.kind}
+        main, own_status = (before.value, sent) if status else (sent, before.value)
+        value = main | {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata}
+        if kind in WITH_STATUS:
+            value["status"] = own_status.get("status", {})
         if value == before.value:
             return before
         validate(kind, value)
         if kind is PODS:
             validate_pod_update(before.value, value)
-        if kind.kind == "DaemonSet" and value.get("spec") != before.value.get("spec"):
-            metadata["generation"] += 1
         document = self.store.put(kind, key, value)
-        if (
-            metadata.get("deletionTimestamp")
-            and kind is not PODS
-            and not metadata.get("finalizers")
-        ):
-            return self.store.delete(kind, key)
-        return document
+        ends = "deletionTimestamp" in metadata and kind is not PODS
+        return self.store.delete(kind, key) if ends and not metadata.get("finalizers") else document
 
     def delete(self, kind: Kind, key: Key, options: dict[str, Any]) -> Document:
         """Delete at once, or mark: a pod that runs leaves when its kubelet says so.
@@ -102,15 +93,10 @@ class Objects:
         grace = self._grace_seconds(kind, before, options)
         if not grace and not metadata.get("finalizers"):
             return self.store.delete(kind, key)
-        if metadata.get("deletionTimestamp") and grace >= metadata.get(
-            "deletionGracePeriodSeconds", 0
-        ):
-            return before
-        marked = {
-            **metadata,
-            "deletionTimestamp": marks.now(ago_seconds=-grace),
-            "deletionGracePeriodSeconds": grace,
-        }
+        if grace >= metadata.get("deletionGracePeriodSeconds", float("inf")):
+            return before  # a second delete can only shorten the time
+        marked = metadata | {"deletionGracePeriodSeconds": grace}
+        marked["deletionTimestamp"] = marks.now(ago_seconds=-grace)
         return self.store.put(kind, key, {**before.value, "metadata": marked})
 
     def _new_metadata(self, kind: Kind, namespace: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -121,22 +107,26 @@ class Objects:
         metadata["name"] = metadata.get("name", "")
         if namespace:
             metadata["namespace"] = namespace
-        if kind.kind == "DaemonSet":
+        if kind in (PODS, DAEMONSETS):
             metadata["generation"] = 1
-        metadata["uid"] = str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        metadata["uid"] = self._uid(kind, namespace, metadata["name"])
         metadata["creationTimestamp"] = marks.now(ago_seconds=marks.age_seconds(value))
         return metadata
+
+    def _uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """The nth object of a name has one uid in every run of a seed, in whatever order they come:
+        a demo that starts again is the same cluster, and its history goes on."""
+        key = (kind.resource, namespace, name)
+        self._made[key] += 1
+        return str(uuid.uuid5(self._space, "/".join((*key, str(self._made[key])))))
 
     @staticmethod
     def _check_identity(kind: Kind, key: Key, before: Document, sent: dict[str, Any]) -> None:
         if sent.get("name") != key[1]:
             raise ApiError(400, "the name of the object does not match the name on the URL")
-        if sent.get("uid") not in (None, "", before.value["metadata"]["uid"]):
-            raise conflict(
-                kind.resource, key[1], "Precondition failed: UID in precondition differs"
-            )
-        if sent.get("resourceVersion") not in (None, "", str(before.version)):
-            raise conflict(kind.resource, key[1], MOVED)
+        for field, why in (("uid", REPLACED), ("resourceVersion", MOVED)):
+            if sent.get(field) not in (None, "", before.value["metadata"][field]):
+                raise conflict(kind.resource, key[1], why)
 
     @staticmethod
     def _grace_seconds(kind: Kind, before: Document, options: dict[str, Any]) -> int:

@@ -5,6 +5,7 @@ Pure: the target is never changed, the patched copy is answered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -17,36 +18,24 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 # patchMergeKey of the lists in core/v1 and apps/v1 that have one. Taints, tolerations and
 # containerStatuses have none: a patch replaces them whole (contracts.md 9.1).
 MERGE_KEYS = {
-    "addresses": "type",
-    "conditions": "type",
-    "containers": "name",
-    "initContainers": "name",
-    "env": "name",
-    "imagePullSecrets": "name",
+    **dict.fromkeys(("containers", "initContainers", "env", "imagePullSecrets", "volumes"), "name"),
+    **dict.fromkeys(("addresses", "conditions"), "type"),
     "ownerReferences": "uid",
     "podIPs": "ip",
     "ports": "containerPort",
     "volumeMounts": "mountPath",
-    "volumes": "name",
 }
 PRIMITIVE_SETS = {"finalizers"}
 
 
-def apply_patch(content_type: str, target: dict[str, Any], patch: Any) -> dict[str, Any]:
+def apply_patch(content_type: str, target: dict[str, Any], patch: Any) -> Any:
     """Raises 400 or 422 for a patch that does not fit, 415 for an unknown kind of patch."""
-    if content_type == JSON_PATCH and isinstance(patch, list):
-        result = _json_patch(target, patch)
-    elif content_type == MERGE_PATCH and isinstance(patch, dict):
-        result = merge(target, patch)
-    elif content_type == STRATEGIC_PATCH and isinstance(patch, dict):
-        result = _strategic(target, patch)
-    elif content_type in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
-        raise ApiError(400, "the patch has the wrong JSON type")
-    else:
+    if content_type not in _KINDS:
         raise ApiError(415, f"the body of the request was in an unknown format: {content_type}")
-    if not isinstance(result, dict):
-        raise ApiError(422, "the patched object is not an object")
-    return result
+    patched_by, json_type = _KINDS[content_type]
+    if not isinstance(patch, json_type):
+        raise ApiError(400, "the patch has the wrong JSON type")
+    return patched_by(target, patch)
 
 
 def merge(target: Any, patch: Any) -> Any:
@@ -63,18 +52,13 @@ def merge(target: Any, patch: Any) -> Any:
 
 
 def _strategic(target: Any, patch: dict[str, Any]) -> dict[str, Any]:
-    directive = patch.get("$patch")
-    if directive == "delete":
-        return {}
-    if directive == "replace":
+    if patch.get("$patch") == "replace":
         return {key: deepcopy(value) for key, value in patch.items() if key != "$patch"}
     result = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if key.startswith("$deleteFromPrimitiveList/"):
             field = key.partition("/")[2]
             result[field] = [entry for entry in result.get(field) or [] if entry not in value]
-        elif key == "$retainKeys":
-            result = {name: kept for name, kept in result.items() if name in value}
         elif key.startswith("$"):
             continue  # $setElementOrder: the order of a keyed list carries no meaning here
         elif value is None:
@@ -109,35 +93,32 @@ def _keyed_list(merge_key: str, target: list[Any], patch: list[Any]) -> list[Any
     return list(result.values())
 
 
-def _json_patch(target: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
+def _json_patch(target: dict[str, Any], operations: list[Any]) -> Any:
     document: Any = {"": deepcopy(target)}
     for operation in operations:
         try:
             _json_operation(document, operation)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise ApiError(422, f"the server rejected our request: {operation}: {error}") from None
-    return document[""]  # type: ignore[no-any-return]  # checked by apply_patch
+    return document[""]
 
 
 def _json_operation(document: Any, operation: dict[str, Any]) -> None:
     name, path = operation["op"], operation["path"]
+    if name not in ("add", "remove", "replace", "move", "copy", "test"):
+        raise ValueError(f"unexpected kind: {name}")
     if name in ("move", "copy"):
         value = deepcopy(_at(document, operation["from"]))
-        if name == "move":
-            _remove(document, operation["from"])
-        _add(document, path, value)
-    elif name == "add":
-        _add(document, path, operation["value"])
-    elif name == "remove":
-        _remove(document, path)
-    elif name == "replace":
-        _remove(document, path)
-        _add(document, path, operation["value"])
-    elif name == "test":
-        if _at(document, path) != operation["value"]:
-            raise ValueError("testing value failed")
     else:
-        raise ValueError(f"unexpected kind: {name}")
+        value = None if name == "remove" else operation["value"]
+    if name == "test" and _at(document, path) != value:
+        raise ValueError("testing value failed")
+    if name in ("remove", "replace"):
+        _remove(document, path)
+    if name == "move":
+        _remove(document, operation["from"])
+    if name in ("add", "replace", "move", "copy"):
+        _add(document, path, value)
 
 
 def _walk(document: Any, path: str) -> tuple[Any, Any]:
@@ -158,14 +139,21 @@ def _at(document: Any, path: str) -> Any:
 
 def _add(document: Any, path: str, value: Any) -> None:
     parent, token = _walk(document, path)
-    if isinstance(parent, list):
-        if not 0 <= token <= len(parent):
-            raise IndexError(f"index {token} is out of bounds")
+    if not isinstance(parent, list):
+        parent[token] = value
+    elif 0 <= token <= len(parent):
         parent.insert(token, value)
     else:
-        parent[token] = value
+        raise IndexError(f"index {token} is out of bounds")
 
 
 def _remove(document: Any, path: str) -> None:
     parent, token = _walk(document, path)
     del parent[token]
+
+
+_KINDS: dict[str, tuple[Callable[[Any, Any], Any], type]] = {
+    JSON_PATCH: (_json_patch, list),
+    MERGE_PATCH: (merge, dict),
+    STRATEGIC_PATCH: (_strategic, dict),
+}

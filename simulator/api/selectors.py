@@ -18,23 +18,11 @@ _EQUAL = re.compile(r"(?P<key>[^=!\s]+)\s*(?P<operator>==|=|!=)\s*(?P<values>\S*
 _EXISTS = re.compile(r"(?P<not>!?)\s*(?P<key>[^=!\s,()]+)")
 
 # What a real API server can select by, beside metadata.name and metadata.namespace.
-FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
-    "pods": {
-        "spec.nodeName": str,
-        "spec.schedulerName": str,
-        "spec.restartPolicy": str,
-        "status.phase": str,
-        "status.podIP": str,
-    },
-    "nodes": {"spec.unschedulable": lambda value: "true" if value else "false"},
-    "events": {
-        "involvedObject.kind": str,
-        "involvedObject.name": str,
-        "involvedObject.namespace": str,
-        "involvedObject.uid": str,
-        "reason": str,
-        "type": str,
-    },
+FIELDS = {
+    "pods": "spec.nodeName spec.schedulerName spec.restartPolicy status.phase status.podIP",
+    "nodes": "spec.unschedulable",
+    "events": "involvedObject.kind involvedObject.name involvedObject.namespace "
+    "involvedObject.uid reason type",
 }
 
 
@@ -42,11 +30,7 @@ def matcher(kind: Kind, labels: str, fields: str) -> Matcher:
     """One predicate for both selectors; raises 400 for one that cannot be read."""
     by_label = label_matcher(labels)
     by_field = _field_matcher(kind, fields)
-
-    def matches(value: dict[str, Any]) -> bool:
-        return by_label(value["metadata"].get("labels") or {}) and by_field(value)
-
-    return matches
+    return lambda value: by_label(value["metadata"].get("labels") or {}) and by_field(value)
 
 
 def label_matcher(selector: str) -> LabelMatcher:
@@ -57,11 +41,9 @@ def label_matcher(selector: str) -> LabelMatcher:
 
 def _label_term(text: str) -> LabelMatcher:
     if found := (_SET.fullmatch(text) or _EQUAL.fullmatch(text)):
-        key, operator = found["key"], found["operator"]
+        key, wanted = found["key"], found["operator"] in ("in", "=", "==")
         values = {value.strip() for value in found["values"].split(",")}
-        if operator in ("in", "=", "=="):
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
+        return lambda labels: (labels.get(key) in values) is wanted
     if found := _EXISTS.fullmatch(text):
         key, wanted = found["key"], not found["not"]
         return lambda labels: (key in labels) is wanted
@@ -69,27 +51,19 @@ def _label_term(text: str) -> LabelMatcher:
 
 
 def _field_matcher(kind: Kind, selector: str) -> Matcher:
-    known: dict[str, Callable[[Any], str]] = {
-        "metadata.name": str,
-        "metadata.namespace": str,
-        **FIELDS.get(kind.resource, {}),
-    }
+    known = f"metadata.name metadata.namespace {FIELDS.get(kind.resource, '')}".split()
     terms: list[tuple[str, bool, str]] = []
     for text in filter(None, selector.split(",")):
         found = _EQUAL.fullmatch(text.strip())
         if found is None or found["key"] not in known:
             raise ApiError(400, f'field label not supported: "{text}"')
         terms.append((found["key"], found["operator"] != "!=", found["values"]))
-
-    def matches(value: dict[str, Any]) -> bool:
-        return all(
-            (known[path](_at(value, path)) == wanted) is equal for path, equal, wanted in terms
-        )
-
-    return matches
+    return lambda value: all((_at(value, path) == text) is equal for path, equal, text in terms)
 
 
-def _at(value: Any, path: str) -> Any:
+def _at(value: Any, path: str) -> str:
     for part in path.split("."):
         value = (value or {}).get(part)
-    return "" if value is None else value
+    if path == "spec.unschedulable":
+        return "true" if value else "false"
+    return "" if value is None else str(value)

@@ -92,11 +92,6 @@ class Store:
 
         return stop
 
-    def forget(self) -> None:
-        """Drop the log, as etcd's compaction does: older watches and pages answer 410."""
-        self._forgotten = self.version
-        self._log.clear()
-
     def _stamp(self, value: dict[str, Any]) -> Document:
         self.version += 1
         value["metadata"]["resourceVersion"] = str(self.version)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from simulator.api.errors import ApiError, invalid
-from simulator.api.kinds import Kind
+from simulator.api.kinds import NODES, PODS, Kind
 
+Problem = tuple[str, str]  # field, message
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -15,61 +17,60 @@ _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 
 
 def validate(kind: Kind, value: dict[str, Any]) -> None:
-    """Raises 422 with the field that is wrong."""
-    name = value["metadata"]["name"]
+    """Raises 422 with the first field that is wrong."""
+    for field, message in _problems(kind, value):
+        raise invalid(kind.kind, str(value["metadata"]["name"]), field, message)
+
+
+def _problems(kind: Kind, value: dict[str, Any]) -> Iterator[Problem]:
+    name, spec = value["metadata"]["name"], value.get("spec") or {}
     if not isinstance(name, str) or len(name) > 253 or not _NAME.fullmatch(name):
-        text = f'Invalid value: "{name}": a lowercase RFC 1123 subdomain must consist of lower case'
-        raise invalid(kind.kind, str(name), "metadata.name", f"{text} alphanumeric characters")
+        text = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters"
+        yield "metadata.name", f'Invalid value: "{name}": {text}'
     for label, text in (value["metadata"].get("labels") or {}).items():
-        _validate_pair(kind, name, "metadata.labels", label, text)
-    if kind.kind == "Node":
-        _validate_taints(kind, name, value.get("spec", {}).get("taints") or [])
-    if kind.kind == "Pod":
-        _validate_pod(kind, name, value.get("spec") or {})
+        yield from _pair_problems("metadata.labels", label, text)
+    if kind is NODES:
+        yield from _taint_problems(spec.get("taints") or [])
+    if kind is PODS:
+        yield from _container_problems(spec.get("containers") or [])
 
 
-def _validate_pair(kind: Kind, name: str, field: str, key: object, value: object) -> None:
-    prefix, slash, last = str(key).rpartition("/")
-    good_key = bool(last) and len(last) <= 63 and bool(_VALUE.fullmatch(last))
-    if slash and not _PREFIX.fullmatch(prefix):
-        good_key = False
-    if not good_key:
-        message = f'Invalid value: "{key}": name part must consist of alphanumeric characters'
-        raise invalid(kind.kind, name, field, message)
+def _pair_problems(field: str, key: str, value: object) -> Iterator[Problem]:
+    prefix, slash, last = key.rpartition("/")
+    good_prefix = not slash or _PREFIX.fullmatch(prefix)
+    if not good_prefix or not last or len(last) > 63 or not _VALUE.fullmatch(last):
+        yield field, f'Invalid value: "{key}": name part must consist of alphanumeric characters'
     if not isinstance(value, str) or len(value) > 63 or not _VALUE.fullmatch(value):
-        message = f'Invalid value: "{value}": a valid label must be an empty string or consist of'
-        message += " alphanumeric characters, '-', '_' or '.', at most 63 characters"
-        raise invalid(kind.kind, name, field, message)
+        text = "a valid label must be an empty string or consist of alphanumeric characters,"
+        yield field, f"Invalid value: \"{value}\": {text} '-', '_' or '.', at most 63 characters"
 
 
-def _validate_taints(kind: Kind, name: str, taints: list[dict[str, Any]]) -> None:
+def _taint_problems(taints: list[dict[str, Any]]) -> Iterator[Problem]:
     """A taint is its key and its effect (contracts.md 9.1, case C21)."""
     seen: set[tuple[str, str]] = set()
     for number, taint in enumerate(taints):
         field = f"spec.taints[{number}]"
-        key, effect = taint.get("key", ""), taint.get("effect", "")
-        _validate_pair(kind, name, f"{field}.key", key, taint.get("value") or "")
+        key, effect = str(taint.get("key", "")), str(taint.get("effect", ""))
+        yield from _pair_problems(f"{field}.key", key, taint.get("value") or "")
         if effect not in EFFECTS:
             choices = ", ".join(f'"{choice}"' for choice in EFFECTS)
-            message = f'Unsupported value: "{effect}": supported values: {choices}'
-            raise invalid(kind.kind, name, f"{field}.effect", message)
+            yield f"{field}.effect", f'Unsupported value: "{effect}": supported values: {choices}'
         if (key, effect) in seen:
-            message = f'Duplicate value: "{key}:{effect}": taints must be unique by key and effect'
-            raise invalid(kind.kind, name, field, f"{message} pair")
+            text = "taints must be unique by key and effect pair"
+            yield field, f'Duplicate value: "{key}:{effect}": {text}'
         seen.add((key, effect))
 
 
-def _validate_pod(kind: Kind, name: str, spec: dict[str, Any]) -> None:
-    if not spec.get("containers"):
-        raise invalid(kind.kind, name, "spec.containers", "Required value")
-    for number, container in enumerate(spec["containers"]):
+def _container_problems(containers: list[dict[str, Any]]) -> Iterator[Problem]:
+    if not containers:
+        yield "spec.containers", "Required value"
+    for number, container in enumerate(containers):
         resources = container.get("resources") or {}
         limits = resources.get("limits") or {}
         for resource, wanted in (resources.get("requests") or {}).items():
             if "/" in resource and limits.get(resource) != wanted:
                 field = f"spec.containers[{number}].resources.requests"
-                message = f'Invalid value: "{wanted}": must be equal to {resource} limit'
-                raise invalid(kind.kind, name, field, message)
+                yield field, f'Invalid value: "{wanted}": must be equal to {resource} limit'
 
 
 def validate_pod_update(before: dict[str, Any], after: dict[str, Any]) -> None:

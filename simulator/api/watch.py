@@ -37,10 +37,8 @@ class Pages:
         if token:
             version, entries = self._resume(token)
         else:
-            version = self._store.version
-            entries = [
-                entry for entry in self._store.list(kind, namespace) if matches(entry[1].value)
-            ]
+            version, listed = self._store.version, self._store.list(kind, namespace)
+            entries = [entry for entry in listed if matches(entry[1].value)]
         page, rest = (entries[:limit], entries[limit:]) if limit else (entries, [])
         metadata: dict[str, Any] = {"resourceVersion": str(version)}
         if rest:
@@ -107,10 +105,7 @@ class Watch:
                     yield self._waiting() + self._bookmark()
 
     def _waiting(self) -> bytes:
-        lines = []
-        while not self._lines.empty():
-            lines.append(self._lines.get_nowait())
-        return b"".join(lines)
+        return b"".join(self._lines.get_nowait() for _ in range(self._lines.qsize()))
 
     def _take(self, event: Event) -> None:
         """An object that stops matching is deleted for this watcher, one that starts is added."""
@@ -123,12 +118,9 @@ class Watch:
             self._lines.put_nowait(_line(change, event.document.raw))
 
     def _bookmark(self) -> bytes:
-        value = {
-            "kind": self._kind.kind,
-            "apiVersion": self._kind.api_version,
-            "metadata": {"resourceVersion": str(self._store.version), "creationTimestamp": None},
-        }
-        return _line("BOOKMARK", msgspec.json.encode(value))
+        head = {"kind": self._kind.kind, "apiVersion": self._kind.api_version}
+        metadata = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
+        return _line("BOOKMARK", msgspec.json.encode(head | {"metadata": metadata}))
 
 
 def _line(change: str, raw: bytes) -> bytes:
