@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 COMPILE := .venv/bin/uv pip compile --quiet --system-certs --generate-hashes --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-cluster controlplane documents lock protos screens clean \
+.PHONY: help demo test check test-cluster controlplane documents lock protos screens bench clean \
         setup-demo setup-tests
 
 help:  ## this list
@@ -43,8 +43,11 @@ lock: setup-tests  ## resolves requirements*.in and package.json into their lock
 protos: setup-tests  ## generates the kubelet's gRPC module from our .proto file
 	$(PYTHON) -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/protos/podresources.proto
 
-screens: setup-tests  ## pictures of every page of a running demo, in var/screens
-	$(PYTHON) -m dev.screens
+screens: setup-tests  ## pictures of every page in var/screens, light and dark, wide and narrow
+	$(PYTHON) -m pytest tests/e2e/test_screens.py
+
+bench: setup-demo  ## start time, idle CPU and memory of the whole demo
+	$(PYTHON) -m dev.bench
 
 clean:  ## removes what make made in this checkout, the demo's data included
 	rm -rf .venv node_modules var .static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
