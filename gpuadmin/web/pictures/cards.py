@@ -184,9 +184,8 @@ def _dark(record: NodeRecord, gpu: Gpu) -> str:
         if gpu.read_at
         else f"never read since it was first seen {gpu.first_seen:%d %b %H:%M} UTC"
     )
-    if gpu.state != Gpu.State.OK:
-        return f"{gpu.error or gpu.state}; {since}"
-    return f"{agent_reason(record)}; {since}"
+    why = (gpu.error or gpu.state) if gpu.state != Gpu.State.OK else agent_reason(record)
+    return f"{why.rstrip('.')}; {since}"
 
 
 def _unique(*groups: Iterable[Holder]) -> tuple[Holder, ...]:

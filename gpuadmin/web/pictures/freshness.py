@@ -26,11 +26,9 @@ class Heart:
     warnings: list[str]
 
     @property
-    def oldest(self) -> datetime | None:
-        """The older of the two: what a page as a whole may claim."""
-        if self.agents is None or self.cluster is None:
-            return None
-        return min(self.agents, self.cluster)
+    def collected(self) -> datetime | None:
+        """What the head of a page says: the agents', where any has ever been read."""
+        return self.agents or self.cluster
 
 
 def heart(cluster: Cluster, beats: Iterable[Freshness], now: datetime) -> Heart:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from gpuadmin.fleet.models import Gpu
+from gpuadmin.fleet.models import Gpu, Node
 from gpuadmin.ledger.models import XidEvent
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.models import State as Is
@@ -22,6 +22,14 @@ from gpuadmin.web.pictures.waiting import asks
 from gpuadmin.workloads.facts import NodeRecord
 from gpuadmin.workloads.models import Pod
 
+TELLING = {
+    "nvidia.com/gpu.product",
+    "nvidia.com/gpu.replicas",
+    "nvidia.com/gpu.sharing-strategy",
+    "nvidia.com/mig.config",
+    "nvidia.com/mig.config.state",
+    "nvidia.com/mig.strategy",
+}
 NOTES = {
     Note.STALE: "advertised, but no hardware is behind it: left out of every total",
     Note.FAULT: "not between 0 and its capacity: left out of every total",
@@ -193,11 +201,22 @@ def resources(record: NodeRecord) -> list[Resource]:
     found = []
     for row in record.account.rows:
         name = recognise(row.name)
-        note = NOTES[row.note] if row.note else ""
-        if not note and row.unhealthy:
-            note = f"{row.unhealthy} withdrawn by the device plugin as unhealthy"
-        found.append(Resource(name.short if name else row.name, row, _hardware(name), note))
+        notes = ". ".join(_notes(record.node, row))
+        found.append(Resource(name.short if name else row.name, row, _hardware(name), notes))
     return found
+
+
+def _notes(node: Node, row: ResourceRow) -> Iterator[str]:
+    """What is worth a word about one name: C01, C02, C08, C13."""
+    if row.unit == "other":
+        yield "other accelerator resources: in no NVIDIA total"
+    if row.note:
+        yield NOTES[row.note]
+    elif row.unhealthy:
+        yield f"{row.unhealthy} withdrawn by the device plugin as unhealthy"
+    if node.ready is not True and row.requested:
+        since = f", {node.ready_since:%d %b %H:%M} UTC" if node.ready_since else ""
+        yield f"{row.requested} in use at last contact{since}"
 
 
 def _hardware(name: ResourceName | None) -> str:
@@ -227,10 +246,10 @@ def taints(record: NodeRecord) -> list[str]:
 
 
 def labels(record: NodeRecord) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """NVIDIA's and ours first, since they say how the node is set up; then all others."""
+    """First those that say how the node is set up (contracts.md 3.3, 5); then all others."""
     pairs = sorted((plain(key), plain(value)) for key, value in record.node.labels.items())
-    ours = [pair for pair in pairs if pair[0].startswith(("nvidia.com/", "gpuadmin"))]
-    return ours, [pair for pair in pairs if pair not in ours]
+    telling = [pair for pair in pairs if pair[0] in TELLING or pair[1].startswith("paused")]
+    return telling, [pair for pair in pairs if pair not in telling]
 
 
 def happened(
