@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from gpuadmin.collect.objects import (
     UNREADABLE,
@@ -21,6 +21,7 @@ from gpuadmin.kube.stream import Alive, Change, Changed, Listed, Trouble
 from gpuadmin.workloads.services import recount
 
 WATCH_EXPECTED_SECONDS = 75  # the API server sends a bookmark about once a minute
+LOOK_AGAIN = timedelta(seconds=10)  # for our DaemonSet, while there is none
 _OURS = (
     "nodes_observed_at",
     "nodes_error",
@@ -59,8 +60,11 @@ class Batch:
         self, namespace: str, find_daemonset: Callable[[], tuple[str | None, str]]
     ) -> None:
         self._find_daemonset = find_daemonset
-        self._book = PodBook(namespace, None)
+        self._book = PodBook(namespace)
+        self._ours: str | None = None
         self._why_none = ""
+        self._looked_at: datetime | None = None
+        self._looked_among: set[str] = set()
         self._unreadable: dict[str, FindingFact] = {}
 
     def apply(self, cluster: Cluster, changes: list[FromStream], now: datetime) -> None:
@@ -75,8 +79,9 @@ class Batch:
                 self._nodes(cluster, item.change, applied, now)
             else:
                 self._pods(cluster, item.change, applied, now)
-        if any(not isinstance(item.change, Alive | Trouble) for item in changes):
-            store_agents(cluster, self._book, self._why_none, now)
+        looked = self._look_for_daemonset(now)
+        if looked or any(not isinstance(item.change, Alive | Trouble) for item in changes):
+            store_agents(cluster, self._book.agents(self._ours), self._why_none, now)
         cluster.save(update_fields=_OURS)
         self._sync_unreadable(cluster, applied, now)
         if applied.dirty:
@@ -103,7 +108,7 @@ class Batch:
         self, cluster: Cluster, change: Change[structs.Pod], applied: Applied, now: datetime
     ) -> None:
         if isinstance(change, Listed):
-            self._book.daemonset_uid, self._why_none = self._find_daemonset()
+            self._looked_at = None
             self._unreadable = {u: f for u, f in self._unreadable.items() if f.object_kind != "pod"}
             self._book.apply(cluster, change.items, applied, now, complete=True)
         elif not isinstance(change, Changed):
@@ -112,6 +117,23 @@ class Batch:
             self._book.forget(cluster, uid_of(change.object), applied, now)
         else:
             self._book.apply(cluster, [change.object], applied, now)
+
+    def _look_for_daemonset(self, now: datetime) -> bool:
+        """Read our DaemonSet's uid where it may be another now; whether it was read.
+
+        After each list of pods; at once when a DaemonSet that we have not seen has pods in our
+        namespace (ours was made, or made anew); and every 10 s while there is none, since the
+        right to read it may have come.
+        """
+        among = self._book.daemonsets
+        stranger = bool(among - self._looked_among - {self._ours})
+        if self._looked_at is not None and not stranger:
+            waits = now - self._looked_at < LOOK_AGAIN
+            if self._ours is not None or waits:
+                return False
+        self._ours, self._why_none = self._find_daemonset()
+        self._looked_at, self._looked_among = now, among
+        return True
 
     def _seen(self, cluster: Cluster, kind: str, now: datetime) -> None:
         if kind == "nodes":

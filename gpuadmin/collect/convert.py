@@ -42,7 +42,7 @@ def node_columns(node: structs.Node) -> dict[str, Any]:
         "info": status.node_info or {},
         "capacity": capacity,
         "allocatable": allocatable,
-        "is_gpu_node": bool(capacity or allocatable) or _labelled(labels),
+        "is_gpu_node": bool(capacity or allocatable) or has_nvidia_label(labels),
     }
 
 
@@ -96,7 +96,8 @@ def _accelerators(amounts: Mapping[str, str] | None) -> dict[str, int | None]:
     return {name: count(amount) for name, amount in (amounts or {}).items() if recognise(name)}
 
 
-def _labelled(labels: Mapping[str, str]) -> bool:
+def has_nvidia_label(labels: Mapping[str, str]) -> bool:
+    """Whether node feature discovery or NVIDIA's says that there is a card (contracts.md 3.3)."""
     return labels.get(GPU_LABEL) == "true" or any(labels.get(k) == "true" for k in PCI_LABELS)
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 
+from gpuadmin.collect.convert import has_nvidia_label
 from gpuadmin.fleet.models import AgentState, Cluster, Gpu
 from gpuadmin.fleet.queries import Freshness, freshness
 from gpuadmin.fleet.services import FindingFact, sync_findings
@@ -60,11 +61,18 @@ def of_node(record: NodeRecord) -> Iterator[FindingFact]:
             advice=node.ready_reason or "The kubelet has not reported a state.",
         )
     agent = record.agent
-    if agent is None or agent.status not in (AgentState.Status.OK, AgentState.Status.PAUSED):
+    answers = agent is not None and agent.status in (AgentState.Status.OK, AgentState.Status.PAUSED)
+    if not answers and not _only_others(record):
         yield _agent_finding(record)
     for gpu in record.gpus:
         if gpu.state in (Gpu.State.LOST, Gpu.State.MISSING):
             yield _card_finding(record, gpu)
+
+
+def _only_others(record: NodeRecord) -> bool:
+    """Whether all that a node has are other vendors' accelerators, of which no agent tells (C08)."""
+    rows, ours = record.account.rows, record.gpus or has_nvidia_label(record.node.labels)
+    return bool(rows) and all(row.unit == "other" for row in rows) and not ours
 
 
 def _agent_finding(record: NodeRecord) -> FindingFact:

@@ -5,11 +5,11 @@ One unreadable object is a finding, not a failure (C36).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gpuadmin.agents.discovery import AgentPod, agent_pod
+from gpuadmin.agents.discovery import AgentPod, agent_pod, daemonset_uid
 from gpuadmin.collect.convert import node_columns, pod_columns
 from gpuadmin.fleet.models import AgentState, Cluster, Node
 from gpuadmin.fleet.services import FindingFact, forget_nodes, set_agent, store_node
@@ -76,12 +76,12 @@ def apply_nodes(
 
 
 class PodBook:
-    """Applies pods, and keeps which of them are our agents: node name → `AgentPod`."""
+    """Applies pods, and keeps those that a DaemonSet of our namespace controls: ours are among
+    them as soon as it is known which DaemonSet is ours."""
 
-    def __init__(self, namespace: str, daemonset_uid: str | None) -> None:
+    def __init__(self, namespace: str) -> None:
         self.namespace = namespace
-        self.daemonset_uid = daemonset_uid
-        self.agents: dict[str, AgentPod] = {}
+        self._of_daemonsets: dict[str, structs.Pod] = {}
 
     def apply(
         self,
@@ -95,13 +95,14 @@ class PodBook:
         """Store pods that ask for accelerators; with ``complete`` the others no longer exist."""
         seen: set[str] = set()
         if complete:
-            self.agents.clear()
+            self._of_daemonsets.clear()
         for pod in pods:
             seen.add(uid_of(pod))
             applied.note(pod, "pod")
             if isinstance(pod, Unreadable):
                 continue
-            self._note_agent(pod)
+            if pod.metadata.namespace == self.namespace and daemonset_uid(pod):
+                self._of_daemonsets[pod.metadata.uid] = pod
             columns = pod_columns(pod)
             if columns is not None:
                 applied.dirty |= store_pod(cluster, pod.metadata.uid, columns, now)
@@ -112,25 +113,35 @@ class PodBook:
 
     def forget(self, cluster: Cluster, uid: str, applied: Applied, now: datetime) -> None:
         """One pod was deleted."""
-        self.agents = {n: a for n, a in self.agents.items() if a.pod_uid != uid}
+        self._of_daemonsets.pop(uid, None)
         applied.dirty |= forget_pods(cluster, [uid], now)
 
-    def _note_agent(self, pod: structs.Pod) -> None:
-        found = agent_pod(pod, namespace=self.namespace, daemonset_uid=self.daemonset_uid)
-        if found is None:
-            return
-        known = self.agents.get(found.node_name)
-        # While one pod of the DaemonSet replaces another, the one that has an address speaks.
-        if known and known.pod_uid != found.pod_uid and known.address and not found.address:
-            return
-        self.agents[found.node_name] = found
+    @property
+    def daemonsets(self) -> set[str]:
+        """The uids of the DaemonSets that have pods in our namespace."""
+        return {uid for pod in self._of_daemonsets.values() if (uid := daemonset_uid(pod))}
+
+    def agents(self, ours: str | None) -> dict[str, AgentPod]:
+        """Our agents by node name, ``ours`` being our DaemonSet's uid."""
+        found: dict[str, AgentPod] = {}
+        for pod in self._of_daemonsets.values():
+            agent = agent_pod(pod, namespace=self.namespace, ours=ours)
+            if agent is None:
+                continue
+            # While one pod of the DaemonSet replaces another, the one that has an address speaks.
+            known = found.get(agent.node_name)
+            if known is None or agent.address or not known.address:
+                found[agent.node_name] = agent
+        return found
 
 
-def store_agents(cluster: Cluster, book: PodBook, why_none: str, now: datetime) -> None:
+def store_agents(
+    cluster: Cluster, agents: Mapping[str, AgentPod], why_none: str, now: datetime
+) -> None:
     """Bring every GPU node's agent state in line with the pods; the poll says how they answer."""
     nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True, is_gpu_node=True)
     for node in nodes.select_related("agent"):
-        _store_agent(node, book.agents.get(node.name), why_none, now)
+        _store_agent(node, agents.get(node.name), why_none, now)
 
 
 def _store_agent(node: Node, pod: AgentPod | None, why_none: str, now: datetime) -> None:

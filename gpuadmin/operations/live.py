@@ -13,9 +13,8 @@ from gpuadmin.kube.client import KubeClient, decode, path_of
 from gpuadmin.operations.errors import TargetGone
 from gpuadmin.planning.facts import NodeFacts
 from gpuadmin.planning.plan import PlannedPod
-from gpuadmin.planning.requests import ContainerRequest, effective_requests
-from gpuadmin.planning.resources import count
 from gpuadmin.planning.taint_preview import NodeNow, PodNow, Snapshot
+from gpuadmin.workloads.amounts import advertised, pod_requests
 
 
 class _Spec(structs.Struct):
@@ -81,15 +80,11 @@ def _node_now(node: LiveNode) -> NodeNow:
         name=node.metadata.name,
         ready=ready,
         unschedulable=bool(node.spec and node.spec.unschedulable),
-        capacity=_counts(status.capacity),
-        allocatable=_counts(status.allocatable),
+        capacity=advertised(status.capacity),
+        allocatable=advertised(status.allocatable),
         labels=node.metadata.labels or {},
     )
     return NodeNow(node.metadata.uid, node.taints, facts)
-
-
-def _counts(quantities: dict[str, str] | None) -> dict[str, int | None]:
-    return {name: count(amount) for name, amount in (quantities or {}).items()}
 
 
 def _pod_now(raw: Any) -> PodNow | None:
@@ -107,24 +102,9 @@ def _pod_now(raw: Any) -> PodNow | None:
         node=spec.node_name or "",
         owner=f"{owner.kind} {owner.name}" if owner else "",
         phase=status.phase or "Unknown",
-        gpu=_requests(spec),
+        gpu=pod_requests(spec),
         ours=namespace == settings.NAMESPACE
         and owner is not None
         and (owner.kind, owner.name) == ("DaemonSet", settings.AGENT_DAEMONSET),
     )
     return PodNow(shown, spec.tolerations or [])
-
-
-def _requests(spec: structs.PodSpec) -> dict[str, int]:
-    return effective_requests(
-        map(_request, spec.init_containers or []),
-        map(_request, spec.containers or []),
-        spec.overhead,
-    )
-
-
-def _request(container: structs.Container) -> ContainerRequest:
-    resources = container.resources or structs.Resources()
-    return ContainerRequest(
-        resources.requests or {}, resources.limits or {}, container.restart_policy == "Always"
-    )
