@@ -20,12 +20,12 @@ class NamedFiles(BaseFinder):
     def check(self, **kwargs: Any) -> list[CheckMessage]:
         return []
 
-    def find(self, path: str, find_all: bool = False) -> str | list[str]:
+    def find(self, path: str, find_all: bool = False) -> str | list[str]:  # type: ignore[override]
         found = [str(FILES[path] / path)] if path in FILES else []
         return found if find_all else next(iter(found), "")
 
     def list(
         self, ignore_patterns: Iterable[str] | None
-    ) -> Iterator[tuple[str, FileSystemStorage]]:  # type: ignore[override]
+    ) -> Iterator[tuple[str, FileSystemStorage]]:
         for name, folder in FILES.items():
             yield name, FileSystemStorage(location=folder)

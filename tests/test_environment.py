@@ -31,7 +31,11 @@ def test_a_misspelt_setting_is_named_with_the_nearest_real_one() -> None:
         ),
         ("GPUADMIN_POLL_SECONDS", "0", "must be a whole number from 5 to 3600, but it is '0'."),
         ("GPUADMIN_HTTPS", "maybe", "must be true or false, but it is 'maybe'."),
-        ("GPUADMIN_REDIS_URL", "x", "must be like redis://host:6379/0 or unix:///path/of/the.sock."),
+        (
+            "GPUADMIN_REDIS_URL",
+            "x",
+            "must be like redis://host:6379/0 or unix:///path/of/the.sock.",
+        ),
         ("GPUADMIN_SECRET_KEY", "short", "must have at least 32 characters."),
     ],
 )
@@ -78,6 +82,18 @@ def test_a_serving_process_refuses_a_bad_environment_in_words(argv: list[str]) -
         f"  GPUADMIN_AGENT_SECRET is not set: {env.AGENT_SECRET.help}",
         "  GPUADMIN_LOG_LEVEL must be one of DEBUG, INFO, WARNING, ERROR, but it is 'loud'.",
     ]
+
+
+def test_the_web_process_starts_without_the_kubernetes_client() -> None:
+    """Its models cost 126 MB, and the pages read PostgreSQL."""
+    question = (
+        "import sys, gpuadmin.wsgi; from django.urls import get_resolver;"
+        "get_resolver().url_patterns; sys.exit('kubernetes' in sys.modules)"
+    )
+    environ = {"GPUADMIN_SECRET_KEY": "x" * 40, "GPUADMIN_AGENT_SECRET": "y" * 20}
+    assert (
+        subprocess.run([sys.executable, "-c", question], env=environ, check=False).returncode == 0
+    )
 
 
 def test_every_manage_command_shows_the_problems(monkeypatch: pytest.MonkeyPatch) -> None:
