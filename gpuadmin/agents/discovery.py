@@ -24,13 +24,21 @@ class AgentPod:
     problem: str
 
 
-def agent_pod(pod: structs.Pod, *, namespace: str, daemonset_uid: str | None) -> AgentPod | None:
-    """None when the pod is not ours. The port is read from its container port named "agent"."""
+def daemonset_uid(pod: structs.Pod) -> str | None:
+    """The uid of the DaemonSet that controls the pod; None when none does."""
+    owners = pod.metadata.owner_references or []
+    return next((o.uid for o in owners if o.controller and o.kind == "DaemonSet"), None)
+
+
+def agent_pod(pod: structs.Pod, *, namespace: str, ours: str | None) -> AgentPod | None:
+    """None when the pod is not of our DaemonSet, whose uid is ``ours``.
+
+    The port is read from its container port named "agent".
+    """
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    if meta.namespace != namespace or spec is None or not spec.node_name or not daemonset_uid:
+    if meta.namespace != namespace or spec is None or not spec.node_name or not ours:
         return None
-    owners = meta.owner_references or []
-    if not any(o.controller and o.kind == "DaemonSet" and o.uid == daemonset_uid for o in owners):
+    if daemonset_uid(pod) != ours:
         return None
     port = _named_port(spec)
     running = status is not None and status.phase == "Running" and meta.deletion_timestamp is None
