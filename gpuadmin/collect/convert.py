@@ -10,8 +10,7 @@ import msgspec
 
 from gpuadmin.agents.discovery import waiting_reason
 from gpuadmin.kube import structs
-from gpuadmin.planning.requests import ContainerRequest, effective_requests
-from gpuadmin.planning.resources import count, recognise
+from gpuadmin.workloads.amounts import advertised, pod_requests
 
 GPU_LABEL = "nvidia.com/gpu.present"
 PCI_LABELS = (
@@ -27,8 +26,8 @@ def node_columns(node: structs.Node) -> dict[str, Any]:
     conditions = status.conditions or []
     ready = next((c for c in conditions if c.type == "Ready"), None)
     labels = node.metadata.labels or {}
-    capacity = _accelerators(status.capacity)
-    allocatable = _accelerators(status.allocatable)
+    capacity = advertised(status.capacity)
+    allocatable = advertised(status.allocatable)
     return {
         "name": node.metadata.name,
         "created_at": time_of(node.metadata.creation_timestamp),
@@ -49,11 +48,7 @@ def node_columns(node: structs.Node) -> dict[str, Any]:
 def pod_columns(pod: structs.Pod) -> dict[str, Any] | None:
     """The columns of `workloads.models.Pod`; None when it asks for no accelerator."""
     spec, status = pod.spec or structs.PodSpec(), pod.status or structs.PodStatus()
-    requests = effective_requests(
-        [_request(c) for c in spec.init_containers or []],
-        [_request(c) for c in spec.containers or []],
-        spec.overhead,
-    )
+    requests = pod_requests(spec)
     if not requests:
         return None
     owner = next((o for o in pod.metadata.owner_references or [] if o.controller), None)
@@ -92,22 +87,9 @@ def time_of(text: str | None) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def _accelerators(amounts: Mapping[str, str] | None) -> dict[str, int | None]:
-    return {name: count(amount) for name, amount in (amounts or {}).items() if recognise(name)}
-
-
 def has_nvidia_label(labels: Mapping[str, str]) -> bool:
     """Whether node feature discovery or NVIDIA's says that there is a card (contracts.md 3.3)."""
     return labels.get(GPU_LABEL) == "true" or any(labels.get(k) == "true" for k in PCI_LABELS)
-
-
-def _request(container: structs.Container) -> ContainerRequest:
-    resources = container.resources or structs.Resources()
-    return ContainerRequest(
-        requests=resources.requests or {},
-        limits=resources.limits or {},
-        sidecar=container.restart_policy == "Always",
-    )
 
 
 def _message(status: structs.PodStatus) -> str:
