@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
+from gpuadmin.fleet.models import AgentState
 from tests.support.console import Console
 from tests.support.processes import eventually
 from tests.support.scripted_api import node, pod
@@ -43,17 +45,17 @@ def test_a_node_that_returns_under_its_name_is_a_new_node(watch: Watch, console:
 
 
 def test_agents_that_are_installed_after_the_first_list_are_known_at_once(
-    watch: ScriptedApi,
+    watch: Watch, console: Console
 ) -> None:
-    watch.nodes.pages = [[node("n1")]]
-    watch.relist(watch.nodes)
-    eventually(lambda: owned(8))
-    eventually(lambda: bool(watch.pods.watches))
-    watch.daemonset = {"metadata": {"name": "gpuadmin-agent", "uid": "ours"}}
+    api = watch([node("n1")])
+    eventually(lambda: api.pods.watches)
+    assert console.one("nodes", "n1")["agent"]["status"] == "missing"
+    api.daemonset = {"metadata": {"name": "gpuadmin-agent", "uid": "ours"}}
     for owner, name in (("another", "stranger"), ("ours", "agent")):
-        watch.send(watch.pods, "ADDED", _of_daemonset(owner, name))
-    state = eventually(lambda: AgentState.objects.filter(address="127.0.0.9").first())
-    assert (state.pod_uid, state.port) == ("uid-agent", 9477)
+        api.send(api.pods, "ADDED", _of_daemonset(owner, name))
+    reason = "It has not been asked yet."
+    eventually(lambda: console.one("nodes", "n1")["agent"]["reason"] == reason)
+    assert AgentState.objects.get().pod_uid == "uid-agent"
 
 
 def _of_daemonset(uid: str, name: str) -> dict[str, Any]:
