@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 
 from simulator.cluster import SimulatedCluster
+from tests.cluster.between import Between
+from tests.cluster.console import Console
+from tests.cluster.objects import SETTLE_SECONDS
 from tests.cluster.simulated import NODES, nodes_on
+from tests.conftest import Services
 from tests.controlplane import build
 from tests.controlplane.client import Client
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.waiting import until
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 _START_SECONDS = pytest.StashKey[float]()
@@ -60,8 +65,44 @@ def tainter(plane: ControlPlane, reader: Path) -> Iterator[Path]:
     """The same ServiceAccount with ``deploy/rbac/taint.yaml`` as well, for one test."""
     grants = str(DEPLOY / "rbac" / "taint.yaml")
     plane.kubectl("apply", "-f", grants)
+    _wait_until_patching(reader, allowed=True)
     yield reader
     plane.kubectl("delete", "-f", grants)
+    _wait_until_patching(reader, allowed=False)
+
+
+def _wait_until_patching(user: Path, *, allowed: bool) -> None:
+    """Grants act a moment after they are written: the API server's authorizer watches them."""
+    review = {"spec": {"resourceAttributes": {"verb": "patch", "resource": "nodes"}}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+    def acts() -> bool:
+        answer = Client(user).ok("POST", path, review)
+        return bool(answer["status"]["allowed"]) == allowed
+
+    until(acts, SETTLE_SECONDS, f"patching of nodes to be {'allowed' if allowed else 'forbidden'}")
+
+
+@pytest.fixture(scope="session")
+def between(plane: ControlPlane) -> Iterator[Between]:
+    """The worker of ``console`` reaches the API server by way of this."""
+    with Between(plane.url, plane.run_dir / "pki" / "ca.crt") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def console(
+    reader: Path, between: Between, services: Services, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Console]:
+    """The whole product on the control plane, as ``reader``; with ``tainter`` it may taint."""
+    folder = tmp_path_factory.mktemp("console")
+    worker = between.kubeconfig(reader, folder / "worker.kubeconfig")
+    running = Console(services, folder, reader, worker_kubeconfig=worker)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.stop()
 
 
 @pytest.fixture(

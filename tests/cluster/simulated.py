@@ -12,6 +12,7 @@ from pathlib import Path
 from simulator.nodes.__main__ import READY
 from simulator.processes import PARENT_VARIABLE
 from tests.cluster.objects import remove_node
+from tests.conftest import AGENT_SECRET
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import until
 
@@ -32,7 +33,8 @@ def nodes_on(plane: ControlPlane, folder: Path, names: Iterable[str]) -> Iterato
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
-            env=os.environ | {PARENT_VARIABLE: str(os.getpid())},
+            env=os.environ
+            | {PARENT_VARIABLE: str(os.getpid()), "GPUADMIN_AGENT_SECRET": AGENT_SECRET},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
