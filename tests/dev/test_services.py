@@ -1,5 +1,6 @@
 """The embedded servers survive every kind of death, and change nothing that is not theirs."""
 
+import importlib.util
 import os
 import shutil
 import signal
@@ -96,6 +97,7 @@ def test_a_folder_closed_to_postgresqls_user_stays_closed(
     closed.mkdir(mode=0o700)
     elsewhere.mkdir(mode=0o755)
     monkeypatch.setenv("TMPDIR", str(elsewhere))
+    monkeypatch.setattr("dev.services._package_folder", lambda name: package_in(closed, name))
     before = closed.stat()
     server = prepare_postgres(closed / "data", home / "pg", durable=False)
     after = closed.stat()
@@ -110,6 +112,17 @@ def test_a_folder_closed_to_postgresqls_user_stays_closed(
     child = processes.spawn(server.command(), home / "log")
     assert processes.wait_until(server.is_ready, seconds=20), processes.tail(home / "log")
     processes.stop(child, signal.SIGINT, seconds=5)
+
+
+def package_in(folder: Path, name: str) -> Path:
+    """The package as an environment in that folder would have it."""
+    spec = importlib.util.find_spec(name)
+    assert spec
+    found = Path(str(spec.origin)).parent
+    for part in (found, found.with_name(f"{name}.libs")):
+        if not (folder / part.name).exists():
+            shutil.copytree(part, folder / part.name)
+    return folder / name
 
 
 def test_valkey_answers_on_a_socket_and_leaves_none(home: Path) -> None:
