@@ -35,7 +35,9 @@ async def serve(run_dir: Path, port: int, seed: int, history: int) -> None:
         objects.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     tokens = {secrets.token_urlsafe(24): user for user in (ADMINISTRATOR, SIMULATOR)}
     api = Api(objects, load(), tokens)
-    runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=0.5)
+    runner = web.AppRunner(
+        api.application(), access_log=None, shutdown_timeout=0.5, handler_cancellation=True
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port)
     await site.start()

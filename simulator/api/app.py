@@ -87,6 +87,8 @@ class Api:
             return web.Response(text=found) if isinstance(found, str) else _json(found)
         target = parse_path(parts)
         verb = self._verb(request, target)
+        if "dryRun" in request.query:  # to write after all would be worse than to refuse
+            raise ApiError(501, "The simulator does not do this: dryRun. Use a real control plane.")
         self._allowed.check(verb, target.resource, target.subresource)
         if target.kind is None:
             raise ApiError(404, NO_RESOURCE)
@@ -102,7 +104,7 @@ class Api:
             many = "watch" if request.query.get("watch") in ("true", "1") else "list"
             return "get" if target.name else many
         verb = _VERBS.get(request.method, request.method)
-        return "deletecollection" if verb == "delete" and not target.name else verb
+        return verb if target.name or verb != "delete" else "deletecollection"
 
     async def _list(
         self, request: web.Request, verb: str, kind: Kind, target: Target

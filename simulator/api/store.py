@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -22,8 +21,7 @@ Change = Literal["ADDED", "MODIFIED", "DELETED"]
 LOG_LENGTH = 4000
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """One version of one object, with its bytes as they go over the wire."""
 
     value: dict[str, Any]
@@ -31,8 +29,7 @@ class Document:
     version: int
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One change. ``before`` is what a selector saw until now, None for a new object."""
 
     change: Change

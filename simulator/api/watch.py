@@ -119,8 +119,8 @@ class Watch:
 
     def _bookmark(self) -> bytes:
         head = {"kind": self._kind.kind, "apiVersion": self._kind.api_version}
-        metadata = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
-        return _line("BOOKMARK", msgspec.json.encode(head | {"metadata": metadata}))
+        value = head | {"metadata": {"resourceVersion": str(self._store.version)}}
+        return _line("BOOKMARK", msgspec.json.encode(value))
 
 
 def _line(change: str, raw: bytes) -> bytes:

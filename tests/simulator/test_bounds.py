@@ -35,6 +35,11 @@ def test_anything_that_is_not_listed_is_501_with_a_sentence(
     assert answer.body["message"].startswith(f"The simulator does not do this: {what} is not on")
 
 
+def test_a_dry_run_is_refused_rather_than_done(api: Api) -> None:
+    assert api.call("POST", "/api/v1/nodes?dryRun=All", node("dry")).code == 501
+    assert api.call("GET", "/api/v1/nodes/dry").code == 404
+
+
 @pytest.mark.parametrize("path", ["/", "/openapi/v2", "/api/v2", "/apis/example.com/v1"])
 def test_a_path_that_no_resource_has_is_404(api: Api, path: str) -> None:
     assert api.call("GET", path).code == 404
