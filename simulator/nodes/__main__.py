@@ -27,6 +27,8 @@ from simulator.nodes.runner import Fleet
 from simulator.processes import stop_signal, tie_to_parent
 
 READY = "nodes.ready"
+MAX_PATH_BYTES = 107  # of a unix socket
+MAX_NAME_BYTES = len("/a100-01.sock")
 
 
 def chosen(names: str) -> list[tuple[int, NodeSpec]]:
@@ -36,6 +38,15 @@ def chosen(names: str) -> list[tuple[int, NodeSpec]]:
     if unknown := set(wanted) - {spec.name for _, spec in numbered}:
         raise ValueError(f"there is no node {', '.join(sorted(unknown))} in the fleet")
     return [entry for entry in numbered if not wanted or entry[1].name in wanted]
+
+
+def socket_folder(run_dir: Path) -> Path:
+    """Where the kubelets' sockets go: beside the rest, unless their paths would be too long."""
+    folder = run_dir / "sockets"
+    if len(os.fsencode(folder)) + MAX_NAME_BYTES > MAX_PATH_BYTES:
+        return Path(tempfile.mkdtemp(prefix="gasim-"))
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 async def _serve(
@@ -72,7 +83,7 @@ def main() -> int:
         sys.stderr.write(f"{options.kubeconfig}: {error}\n")
         return 2
     agents = AgentProcesses()  # before the event loop: it forks
-    sockets = Path(tempfile.mkdtemp(prefix="gasim-"))
+    sockets = socket_folder(options.run_dir.absolute())
     try:
         asyncio.run(_serve(connection, options, sockets, agents))
     except (KubeError, aiohttp.ClientConnectionError) as error:

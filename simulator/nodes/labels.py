@@ -12,12 +12,10 @@ _PREFIX = "nvidia.com/"
 
 def node_labels(spec: NodeSpec, hardware: Hardware) -> dict[str, str]:
     """All labels of a node, NVIDIA's and Kubernetes' own."""
-    driver, major_minor = hardware.driver_version, hardware.cuda_driver_version
-    parts = [*driver.split("."), ""][:3]
-    cuda = (str(major_minor // 1000), str(major_minor % 1000 // 10))
-    model = spec.model
+    parts, model = [*hardware.driver_version.split("."), ""][:3], spec.model
+    cuda = str(hardware.cuda_driver_version // 1000), str(hardware.cuda_driver_version % 1000 // 10)
     labels = {
-        "cuda.driver-version.full": driver,
+        "cuda.driver-version.full": hardware.driver_version,
         "cuda.driver-version.major": parts[0],
         "cuda.driver-version.minor": parts[1],
         "cuda.driver-version.revision": parts[2],
