@@ -26,6 +26,7 @@ from gpuadmin.fleet.queries import clusters, freshness, the_cluster
 from gpuadmin.fleet.snapshot import one_snapshot
 from gpuadmin.web.navigation import navigation
 from gpuadmin.web.pictures.freshness import heart
+from gpuadmin.web.pictures.text import plain
 
 P = ParamSpec("P")
 # What differs between two renderings of the same state: the clock, ages, the masked CSRF token.
@@ -122,7 +123,7 @@ def _answer(request: HttpRequest, here: Here, answer: Page | HttpResponse) -> Ht
     if isinstance(answer, HttpResponse):
         return answer
     context = {**_frame(request, here), **answer.context}
-    html = render_to_string(answer.template, context, request)
+    html = plain(render_to_string(answer.template, context, request))
     fingerprint = hashlib.blake2b(_PASSING.sub("", html).encode(), digest_size=12).hexdigest()
     if request.headers.get("If-None-Match") == fingerprint:
         response = HttpResponse(status=204)

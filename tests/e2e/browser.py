@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
 
@@ -23,6 +23,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+Theme = Literal["light", "dark"]
 WIDE, NARROW = (1440, 900), (390, 844)
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SERIOUS = ("serious", "critical")
@@ -65,7 +66,7 @@ class Watched:
 
     def sideways(self) -> list[str]:
         """Elements that make the page itself scroll sideways; boxes that scroll inside are fine."""
-        return self.page.evaluate(
+        found: list[str] = self.page.evaluate(
             """() => {
               const root = document.documentElement;
               if (root.scrollWidth <= root.clientWidth) return [];
@@ -74,11 +75,12 @@ class Watched:
                 .map((e) => `${e.tagName}.${e.className}: ${e.textContent.slice(0, 40)}`)
             }"""
         )
+        return found
 
 
 @contextmanager
 def watched(
-    browser: Browser, url: str, *, size: tuple[int, int] = WIDE, theme: str = "light", **kw: Any
+    browser: Browser, url: str, *, size: tuple[int, int] = WIDE, theme: Theme = "light", **kw: Any
 ) -> Iterator[Watched]:
     """A fresh browser session on the server at ``url``."""
     context = browser.new_context(

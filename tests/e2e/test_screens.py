@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from gpuadmin.accounts.roles import Role
 from gpuadmin.fleet.models import Cluster
-from tests.e2e.browser import NARROW, ROOT, WIDE, Watched, sign_in, watched
+from tests.e2e.browser import NARROW, ROOT, WIDE, Theme, Watched, sign_in, watched
 from tests.e2e.conftest import PASSWORD
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
@@ -42,7 +42,7 @@ def test_every_page_is_whole_in_this_size_and_theme(
     fleet: Cluster,
     people: dict[Role, str],
     size: tuple[int, int],
-    theme: str,
+    theme: Theme,
 ) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     faults: list[str] = []

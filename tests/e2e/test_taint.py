@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from gpuadmin.accounts.roles import Role
 from gpuadmin.kube.client import KubeClient
-from tests.e2e.browser import NARROW, ROOT, WIDE, sign_in, watched
+from tests.e2e.browser import NARROW, ROOT, WIDE, Theme, sign_in, watched
 from tests.e2e.cluster import GPU_TAINT, small_cluster, sync, worker
 from tests.e2e.conftest import PASSWORD
 from tests.operations.world import World, simulated_api
@@ -132,7 +132,7 @@ def test_the_sheet_is_whole_in_every_size_and_theme(
     lab: World,
     people: dict[Role, str],
     size: tuple[int, int],
-    theme: str,
+    theme: Theme,
 ) -> None:
     with watched(browser, live_server.url, size=size, theme=theme) as shown:
         sign_in(shown.page, people[Role.OPERATOR], PASSWORD)

@@ -120,7 +120,7 @@ def _sharing(record: NodeRecord, drawn: list[Card]) -> str | None:
 
 
 SORTS: dict[str, Callable[[NodeRow], tuple[float | str, ...]]] = {
-    "node": lambda r: (),
+    "node": lambda r: (r.name,),
     "state": lambda r: (r.state.rank,),
     "model": lambda r: (r.model,),
     "cards": lambda r: (r.owned,),

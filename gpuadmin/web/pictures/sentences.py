@@ -73,10 +73,15 @@ def idle_for(card: Card, now: datetime) -> str:
     return f" for {age((now - card.gpu.idle_since).total_seconds())}"
 
 
+def _moment(at: datetime, now: datetime) -> str:
+    """``14:02 UTC``; with the day where it was not today."""
+    return f"{at:%H:%M} UTC" if at.date() == now.date() else f"{at:%d %b %H:%M} UTC"
+
+
 def words(card: Card, now: datetime) -> str:
     """The few words at the head of a card on its node's page."""
     if card.use is Use.FAILED:
-        return card.reason
+        return card.reason + (f" since {_moment(card.gpu.state_since, now)}" if card.gpu else "")
     if card.cut == "mig":
         return "MIG " + mig_layout(card)
     if card.cut == "slots":

@@ -8,7 +8,10 @@ from collections.abc import Iterable
 DASH = "–"
 MINUTE, HOUR, DAY = 60, 3600, 86400
 GIB = 1024**3
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+# Terminal sequences, control characters but tab and newline, and what turns the writing around.
+_UNPRINTABLE = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 _VENDOR = re.compile(r"^(NVIDIA|Tesla|Quadro)[ -]+", re.I)
 _MODEL = re.compile(r"\b(GB\d+|[A-Z]{1,2}\d{1,4}[A-Z]?)\b")
 
@@ -71,8 +74,7 @@ def short_uuid(uuid: str) -> str:
 
 def plain(text: str) -> str:
     """Text of the cluster without terminal colours and control characters."""
-    clean = _ANSI.sub("", text)
-    return "".join(c for c in clean if c.isprintable() or c in "\n\t")
+    return _UNPRINTABLE.sub("", text)
 
 
 def first_sentence(text: str) -> str:

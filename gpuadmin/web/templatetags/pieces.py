@@ -80,12 +80,6 @@ def dash(value: object, why: str = "unknown") -> SafeString:
 
 
 @register.filter
-def plain(value: object) -> str:
-    """Text of the cluster without control characters; escaping is the template's."""
-    return text.plain(str(value))
-
-
-@register.filter
 def counted(number: int, words: str) -> str:
     """``{{ 3|counted:"pod" }}`` is ``3 pods``; ``"this,these"`` gives both forms."""
     one, _, many = words.partition(",")
