@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from gpuadmin.agents.discovery import AgentPod, agent_pod, daemonset_uid
 from gpuadmin.collect.convert import node_columns, pod_columns
@@ -16,7 +17,7 @@ from gpuadmin.fleet.services import FindingFact, forget_nodes, set_agent, store_
 from gpuadmin.kube import structs
 from gpuadmin.kube.objects import Unreadable
 from gpuadmin.workloads.models import Pod
-from gpuadmin.workloads.services import forget_pods, store_pod
+from gpuadmin.workloads.services import forget_pods, store_pods
 
 UNREADABLE = "unreadable_object"
 
@@ -94,6 +95,7 @@ class PodBook:
     ) -> None:
         """Store pods that ask for accelerators; with ``complete`` the others no longer exist."""
         seen: set[str] = set()
+        asking: dict[str, dict[str, Any]] = {}
         if complete:
             self._of_daemonsets.clear()
         for pod in pods:
@@ -105,10 +107,11 @@ class PodBook:
                 self._of_daemonsets[pod.metadata.uid] = pod
             columns = pod_columns(pod)
             if columns is not None:
-                applied.dirty |= store_pod(cluster, pod.metadata.uid, columns, now)
+                asking[pod.metadata.uid] = columns
+        applied.dirty |= store_pods(cluster, asking, now)
         if complete:
             stored = Pod.objects.filter(cluster=cluster, gone_at__isnull=True)
-            missing = stored.exclude(uid__in=seen).values_list("uid", flat=True)
+            missing = set(stored.values_list("uid", flat=True)) - seen
             applied.dirty |= forget_pods(cluster, missing, now)
 
     def forget(self, cluster: Cluster, uid: str, applied: Applied, now: datetime) -> None:
