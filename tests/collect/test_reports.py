@@ -105,7 +105,7 @@ def holds(pod: str, *devices: Device, resource: str = GPU) -> PodDevices:
 def readings() -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT gpu_id, utilization_percent, at FROM ledger_reading ORDER BY at")
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 @pytest.fixture

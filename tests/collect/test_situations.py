@@ -38,7 +38,13 @@ def ctl(
         environ = {**process_environ, "GPUADMIN_KUBECONFIG": str(cluster.kubeconfig)}
 
         def run(*arguments: str) -> None:
-            command = [sys.executable, "-m", "simulator.ctl", "--kubeconfig", cluster.kubeconfig]
+            command = [
+                sys.executable,
+                "-m",
+                "simulator.ctl",
+                "--kubeconfig",
+                str(cluster.kubeconfig),
+            ]
             subprocess.run([*command, *arguments], cwd=ROOT, check=True, timeout=20)
 
         with manage("watch", environ=environ, log=tmp_path / "watch.log"):
@@ -80,8 +86,10 @@ def test_bad_agents_spoil_nothing_but_themselves_and_come_back(ctl: Ctl, tmp_pat
         assert name in finding.sentence
         for gpu in Node.objects.get(name=name).gpus.all():
             assert gpu.utilization_percent is not None  # the last true reading stays …
+            before = last_read[gpu.uuid]
             assert gpu.read_at is not None
-            assert gpu.read_at >= last_read[gpu.uuid]  # … with its age
+            assert before is not None
+            assert gpu.read_at >= before  # … with its age
     cards = Node.objects.get(name="l40s-02").gpus.order_by("index")
     assert [gpu.state for gpu in cards] == ["ok", "ok", "lost", "ok"]
     assert Finding.objects.filter(code="card_lost", resolved_at=None).count() == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -115,7 +116,7 @@ def test_a_list_is_read_in_pages_of_500_and_a_broken_page_gives_nothing() -> Non
             "/api/v1/pods?limit=500",
             "/api/v1/pods?limit=500&continue=next",
         ]
-    cut = (200, {}, b'{"items": [tru')
+    cut: Answer = (200, {}, b'{"items": [tru')
     with (
         server((200, {}, page("next", "a")), cut) as (client, _),
         pytest.raises(errors.BadAnswer),
@@ -178,9 +179,7 @@ def changes(api: ScriptedApi, count: int, pauses: list[float]) -> list[Change[st
 
     client = KubeClient(Connection(api.url, lambda: None))
     source = stream(client, "/api/v1/nodes", structs.Node, sleep=sleep, jitter=lambda: 1.0)
-    found = [next(source) for _ in range(count)]
-    source.close()
-    return found
+    return list(itertools.islice(source, count))
 
 
 def test_a_stream_lists_then_follows_events_and_bookmarks() -> None:
