@@ -75,33 +75,38 @@ def _why_blocked(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> str:
 
 
 def cards_of_api(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> tuple[CardAccount, ...]:
-    """Cards known only by the API's counts: how many, and how many of them are asked for."""
+    """Cards known only by the API's counts: how many, and how many of them are asked for.
+
+    Which card carries a slice or a slot is known to the node alone.
+    """
     whole = next((row for row in rows if row.name == "nvidia.com/gpu"), None)
     label = facts.labels.get("nvidia.com/gpu.count", "")
     owned = int(label) if label.isdigit() else 0
     factor = replicas(facts.labels, ResourceName("nvidia.com/gpu", "card"))
     if owned == 0 and whole is not None and whole.capacity:
         owned = max(0, whole.capacity) // factor
-    asked = sum(-(-(r.requested or 0) // factor) for r in rows if r.unit in ("card", "slot"))
-    sliced = any(row.unit == "slice" and row.capacity for row in rows)
-    return tuple(_api_card(index, asked, owned, facts, sliced, rows) for index in range(owned))
+    counted = [row for row in rows if row.unit in ("card", "slot")]
+    held = min(owned, sum(row.requested or 0 for row in counted))
+    if unknown := _why_unknown(facts, rows):
+        return tuple(CardAccount(None, i, Use.UNKNOWN, None, unknown) for i in range(owned))
+    reachable = held + -(-sum(row.free_now or 0 for row in counted) // factor)
+    why = next((row.why for row in rows if row.why), "the device plugin does not advertise it")
+    return tuple(
+        CardAccount(None, index, Use.UNMEASURED, True, "no agent on this node")
+        if index < held
+        else CardAccount(None, index, Use.FREE, False)
+        if index < reachable
+        else CardAccount(None, index, Use.BLOCKED, False, why)
+        for index in range(owned)
+    )
 
 
-def _api_card(
-    index: int,
-    asked: int,
-    owned: int,
-    facts: NodeFacts,
-    sliced: bool,
-    rows: tuple[ResourceRow, ...],
-) -> CardAccount:
+def _why_unknown(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> str:
+    """Why the API's counts do not tell how many cards are held; "" when they do."""
     if facts.pods is None:
-        return CardAccount(None, index, Use.UNKNOWN, None, "pods can't be listed")
-    if sliced:
-        return CardAccount(None, index, Use.UNKNOWN, None, "cut into slices, and no agent reports")
-    if index < min(asked, owned):
-        return CardAccount(None, index, Use.UNMEASURED, True, "no agent on this node")
-    free_now = sum(row.free_now or 0 for row in rows if row.unit in ("card", "slot"))
-    use = Use.FREE if free_now > 0 else Use.BLOCKED
-    why = next((row.why for row in rows if row.why), "the device plugin advertises nothing")
-    return CardAccount(None, index, use, False, "" if use is Use.FREE else why)
+        return "pods can't be listed"
+    if any(row.unit == "slice" and row.capacity for row in rows):
+        return "cut into slices, and no agent reports"
+    if any(row.unit == "slot" and row.requested for row in rows):
+        return "shared in time, and no agent reports which cards its slots are on"
+    return ""

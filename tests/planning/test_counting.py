@@ -246,3 +246,28 @@ def test_no_number_is_negative_and_the_parts_add_up_to_the_whole(
     assert (found.over_committed or 0) >= 0
     assert sum(counted.uses.values()) == counted.owned == cards
     assert counted.uses[Use.FREE] <= (found.free_now or 0)
+
+
+def test_without_an_agent_no_more_cards_are_free_than_the_scheduler_could_give() -> None:
+    facts = NodeFacts(
+        name="n",
+        capacity={GPU: 8},
+        allocatable={GPU: 6},
+        pods=(PodFact("team", "p", {GPU: 3}),),
+    )
+    assert account(facts, POLICY).uses == {Use.UNMEASURED: 3, Use.FREE: 3, Use.BLOCKED: 2}
+
+
+@pytest.mark.parametrize(("held", "uses"), [(0, {Use.FREE: 4}), (5, {Use.UNKNOWN: 4})])
+def test_without_an_agent_nobody_knows_which_cards_carry_the_slots_that_are_held(
+    held: int, uses: dict[Use, int]
+) -> None:
+    facts = NodeFacts(
+        name="n",
+        capacity={GPU: 16},
+        allocatable={GPU: 16},
+        labels={"nvidia.com/gpu.count": "4", "nvidia.com/gpu.replicas": "4"},
+        pods=(PodFact("team", "p", {GPU: held}),),
+    )
+    found = account(facts, POLICY)
+    assert (found.uses, found.allocated) == (uses, None if held else 0)
