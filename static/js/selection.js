@@ -7,7 +7,9 @@ function show() {
   const boxes = chosen();
   const all = document.querySelectorAll("[data-pick]");
   bar.hidden = boxes.length === 0;
-  const sum = (name) => boxes.reduce((total, box) => total + Number(box.dataset[name]), 0);
+  // A node that cannot tell has "" there; a sum with it is unknown as well.
+  const sum = (name) => boxes.some((box) => box.dataset[name] === "") ? "–"
+    : boxes.reduce((total, box) => total + Number(box.dataset[name]), 0);
   bar.querySelector("[data-count]").textContent = `${boxes.length} ${boxes.length === 1 ? "node" : "nodes"}`;
   bar.querySelector("[data-sums]").textContent = ` · ${sum("cards")} cards · ${sum("held")} held`;
   const query = new URLSearchParams(boxes.map((box) => ["node", box.value]));

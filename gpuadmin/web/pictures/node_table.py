@@ -57,8 +57,8 @@ class NodeRow:
         return self.record.account.owned
 
     @property
-    def held(self) -> int:
-        return sum(bool(card.held) for card in self.record.account.cards)
+    def held(self) -> int | None:
+        return self.record.account.allocated
 
     @property
     def free(self) -> int:

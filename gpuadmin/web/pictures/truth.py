@@ -103,6 +103,7 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
         f"{totals.not_observed} not observed" if totals.not_observed else "",
     ]
     allocated = totals.allocated
+    dark = _why_dark(totals)
     return [
         Figure(
             "Owned",
@@ -112,11 +113,12 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
         ),
         Figure(
             "Working",
-            thousands(totals.working),
+            DASH if dark else thousands(totals.working),
             " · ".join(filter(None, unseen)) or "every card answers",
             "use=failed",
             "ok",
             "ok",
+            dark,
         ),
         Figure(
             "Allocated",
@@ -128,16 +130,32 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
             "Of some cards it is not known whether a pod holds them" if allocated is None else "",
             "cluster",
         ),
-        Figure("Busy", thousands(totals.busy), _more_held(uses), "use=busy", "busy", "busy"),
+        Figure(
+            "Busy",
+            DASH if dark else thousands(totals.busy),
+            "use is not measured" if dark else _more_held(uses),
+            "use=busy",
+            "busy",
+            "busy",
+            dark,
+        ),
         Figure(
             "Held but idle",
-            thousands(totals.idle),
-            _idle_models(shown.records),
+            DASH if dark else thousands(totals.idle),
+            "use is not measured" if dark else _idle_models(shown.records),
             "use=idle",
             "idle",
             "idle",
+            dark,
         ),
     ]
+
+
+def _why_dark(totals: Totals) -> str:
+    """Why nothing is known of what cards do; "" when an agent tells of any."""
+    if totals.owned and totals.not_observed == totals.owned:
+        return "No agent has told of any card: they are known only by the cluster's counts"
+    return ""
 
 
 def _share(allocated: int | None, owned: int) -> str:
