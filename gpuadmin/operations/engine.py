@@ -95,6 +95,9 @@ class _Run:
             work(target, Ref(target.object_uid, target.object_name))
         except PASSING:
             raise
+        except errors.Forbidden as error:
+            told = "Our account may not do this; Set-up has the line that grants it."
+            self._progress(target).fail(f"{told} {error}")
         except (TargetGone, errors.KubeError) as error:
             self._progress(target).fail(str(error))
 

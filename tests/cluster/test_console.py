@@ -198,6 +198,9 @@ def test_with_the_read_role_alone_a_taint_fails_with_one_sentence_and_nothing_is
     failed = confirm(console, preview(console, "taint.add", node_in(console, NODE), **REPAIR))
     [target] = failed["targets"]
     assert (failed["state"], target["state"], target["wrote"]) == ("failed", "failed", False)
-    assert 'cannot patch resource "nodes"' in target["message"]
+    said = target["message"]
+    assert said.startswith("Our account may not do this; Set-up has the line that grants it.")
+    assert 'cannot patch resource "nodes"' in said
+    assert said in console.page(f"/operations/{failed['id']}").replace("&quot;", '"')
     assert failed["can_undo"] is False
     assert taints.get(PATH)["spec"] == before
