@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gpuadmin.fleet.models import Gpu, Node
+from gpuadmin.fleet.queries import why_null
 from gpuadmin.ledger.models import XidEvent
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.models import State as Is
@@ -17,7 +18,7 @@ from gpuadmin.web.pictures.cards import Card, Holder, Part, Slot, Tones, cards, 
 from gpuadmin.web.pictures.operations import STATES, title
 from gpuadmin.web.pictures.sentences import GLYPHS, sentence, words
 from gpuadmin.web.pictures.states import CRITICAL, State
-from gpuadmin.web.pictures.text import DASH, and_list, count, gigabytes, plain
+from gpuadmin.web.pictures.text import DASH, and_list, count, gigabytes, plain, thousands
 from gpuadmin.web.pictures.waiting import asks
 from gpuadmin.workloads.facts import NodeRecord
 from gpuadmin.workloads.models import Pod
@@ -57,7 +58,7 @@ class CardBox:
     sentence: str
     blocks: list[Block]
     ticks: bool
-    footer: list[tuple[str, str]]  # value, what it is
+    footer: list[tuple[str, str]]  # value; what it is, and why there is none
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class PodLine:
     holds: str
     cards: str
     glyph: tuple[str, str, str]
+    odd: list[str]  # device ids that nobody recognises, as the kubelet gave them (C30)
 
 
 @dataclass(frozen=True)
@@ -181,15 +183,35 @@ def sentence_of(holders: Iterable[Holder]) -> str:
 
 
 def _footer(card: Card) -> list[tuple[str, str]]:
-    total = card.gpu.memory_total_bytes if card.gpu else None
-    unified = card.gpu is not None and card.gpu.memory_kind == "unified"
+    gpu = card.gpu
+    total = gpu.memory_total_bytes if gpu else None
+    unified = gpu is not None and gpu.memory_kind == "unified"
     memory = "unified" if unified else gigabytes(card.memory_used_bytes, total)
     return [
-        (f"{_or_dash(card.utilization_percent)} %", "utilisation"),
-        (memory, "memory in use"),
-        (f"{_or_dash(card.temperature_celsius)}°", "temperature"),
-        (f"{_or_dash(card.power_watts)} W", "power"),
+        (
+            f"{_or_dash(card.utilization_percent)} %",
+            _what(card, "utilisation", "utilization_percent"),
+        ),
+        (memory, _memory(card, unified)),
+        (
+            f"{_or_dash(card.temperature_celsius)}°",
+            _what(card, "temperature", "temperature_celsius"),
+        ),
+        (f"{_or_dash(card.power_watts)} W", _what(card, "power", "power_watts")),
     ]
+
+
+def _what(card: Card, words: str, field: str) -> str:
+    """What a figure is, and why there is none."""
+    why = card.dark or (why_null(card.gpu).get(field, "") if card.gpu else "")
+    return f"{words}: {why}" if why else words
+
+
+def _memory(card: Card, unified: bool) -> str:
+    if unified and card.memory_used_bytes is not None and not card.dark:
+        mebibytes = thousands(card.memory_used_bytes // 2**20)
+        return f"memory shared with the system; its processes use {mebibytes} MiB"
+    return _what(card, "memory in use", "memory_total_bytes" if unified else "memory_used_bytes")
 
 
 def _or_dash(value: float | None) -> str:
@@ -232,13 +254,19 @@ def pods(record: NodeRecord, drawn: Iterable[CardBox]) -> list[PodLine]:
     for box in drawn:
         for holder in box.card.holders:
             by_pod.setdefault((holder.namespace, holder.pod), []).append(box.card)
-    return [_pod(pod, by_pod.get((pod.namespace, pod.name), [])) for pod in record.pods or ()]
+    odd: dict[tuple[str, str], list[str]] = {}
+    for device in record.devices:
+        if not device.recognised:
+            odd.setdefault((device.namespace, device.pod_name), []).append(plain(device.device_id))
+    keys = [(pod, (pod.namespace, pod.name)) for pod in record.pods or ()]
+    return [_pod(pod, by_pod.get(key, []), odd.get(key, [])) for pod, key in keys]
 
 
-def _pod(pod: Pod, held: list[Card]) -> PodLine:
+def _pod(pod: Pod, held: list[Card], odd: list[str]) -> PodLine:
     worst = next((c for c in held if c.use is Use.FAILED), None) or (held[0] if held else None)
     glyph = (*GLYPHS[worst.use], worst.use.value) if worst else ("wait", "wait", pod.phase)
-    return PodLine(pod, asks(pod.requests), ", ".join(str(card.index) for card in held), glyph)
+    cards = ", ".join(str(card.index) for card in held)
+    return PodLine(pod, asks(pod.requests), cards, glyph, odd)
 
 
 def taints(record: NodeRecord) -> list[str]:

@@ -45,11 +45,19 @@ def waiting(pods: Iterable[Pod]) -> list[Waiting]:
             pod.name,
             pod.namespace,
             asks(pod.requests),
-            first_sentence(pod.message) or plain(pod.reason) or "The scheduler has not said why",
+            _verdict(pod),
             pod.created_at,
         )
         for pod in pods
     ]
+
+
+def _verdict(pod: Pod) -> str:
+    if pod.message:
+        return first_sentence(pod.message)
+    if pod.scheduler_name not in ("", "default-scheduler"):
+        return f"Nothing said by its own scheduler, {pod.scheduler_name}"
+    return "The scheduler has not said why yet"
 
 
 def asks(requests: dict[str, int]) -> str:
