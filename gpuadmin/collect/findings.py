@@ -11,7 +11,7 @@ from gpuadmin.fleet.models import AgentState, Cluster, Gpu
 from gpuadmin.fleet.queries import Freshness, freshness
 from gpuadmin.fleet.services import FindingFact, sync_findings
 from gpuadmin.workloads.facts import NodeRecord
-from gpuadmin.workloads.models import Pod
+from gpuadmin.workloads.models import Pod, PodDevice
 from gpuadmin.workloads.queries import gpu_records, present_pods, waiting_pods
 
 CODES = (
@@ -19,6 +19,7 @@ CODES = (
     "agent",
     "card_lost",
     "card_missing",
+    "unrecognised_device",
     "pods_pending",
     "pods_failed",
     "collection_late",
@@ -67,10 +68,30 @@ def of_node(record: NodeRecord) -> Iterator[FindingFact]:
     for gpu in record.gpus:
         if gpu.state in (Gpu.State.LOST, Gpu.State.MISSING):
             yield _card_finding(record, gpu)
+    if odd := [device for device in record.devices if not device.recognised]:
+        yield _odd_devices(record, odd)
+
+
+def _odd_devices(record: NodeRecord, odd: list[PodDevice]) -> FindingFact:
+    """Device ids of a form that nobody knows are kept, and told once a node (C30)."""
+    ids = sorted({device.device_id for device in odd})
+    many = f"{len(ids)} device ids" if len(ids) > 1 else "a device id"
+    first = odd[0]
+    return FindingFact(
+        code="unrecognised_device",
+        severity=WARNING,
+        object_kind="node",
+        object_uid=record.node.uid,
+        object_name=record.node.name,
+        node_name=record.node.name,
+        sentence=f"{record.node.name} gives out {many} of a form that we do not recognise",
+        advice=f"{first.namespace}/{first.pod_name} holds “{first.device_id[:200]}”. It is kept as "
+        "it is, but counts for no card. Tell us which device plugin gives it.",
+    )
 
 
 def _only_others(record: NodeRecord) -> bool:
-    """Whether all that a node has are other vendors' accelerators, of which no agent tells (C08)."""
+    """Whether all accelerators of a node are other vendors', of which no agent tells (C08)."""
     rows, ours = record.account.rows, record.gpus or has_nvidia_label(record.node.labels)
     return bool(rows) and all(row.unit == "other" for row in rows) and not ours
 

@@ -7,9 +7,21 @@ from datetime import datetime
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
-from gpuadmin.fleet.models import Cluster, Finding, Heartbeat
+from gpuadmin.fleet.models import Cluster, Finding, Gpu, Heartbeat
+from gpuadmin.planning.unread import why_unread
 
 LATE_AFTER_CYCLES = 3
+# A card's measured columns, and what the wire calls those whose name differs.
+_MEASURED = (
+    "memory_total_bytes",
+    "memory_used_bytes",
+    "utilization_percent",
+    "temperature_celsius",
+    "power_watts",
+    "power_limit_watts",
+    "ecc_uncorrectable",
+)
+_ON_THE_WIRE = {"ecc_uncorrectable": "ecc_uncorrectable_volatile"}
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,22 @@ def open_findings(cluster: Cluster) -> QuerySet[Finding]:
     return Finding.objects.filter(cluster=cluster, resolved_at__isnull=True).order_by(
         rank, "-first_seen", "id"
     )
+
+
+def why_null(gpu: Gpu) -> dict[str, str]:
+    """Of each measured column of a card that is null, the reason as a clause."""
+    return {
+        name: why_unread(
+            name,
+            gpu.field_errors.get(_ON_THE_WIRE.get(name, name)),
+            mig=bool(gpu.mig_mode_current),
+            unified=gpu.memory_kind == "unified",
+        )
+        if gpu.read_at
+        else "the card was never read"
+        for name in _MEASURED
+        if getattr(gpu, name) is None
+    }
 
 
 def _freshness(beat: Heartbeat, now: datetime) -> Freshness:

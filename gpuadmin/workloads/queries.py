@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
 
-from gpuadmin.fleet.models import Cluster, Finding
+from gpuadmin.fleet.models import AgentState, Cluster, Finding
 from gpuadmin.fleet.queries import Freshness, freshness, open_findings
 from gpuadmin.planning.facts import Use
 from gpuadmin.workloads.facts import NodeRecord, records
-from gpuadmin.workloads.models import Pod
+from gpuadmin.workloads.models import Pod, PodDevice
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,28 @@ def waiting_pods(cluster: Cluster) -> QuerySet[Pod]:
 def present_pods(cluster: Cluster) -> QuerySet[Pod]:
     """Stored pods that still exist in the cluster, finished ones included."""
     return Pod.objects.filter(cluster=cluster, gone_at__isnull=True).order_by("namespace", "name")
+
+
+def devices_of(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, list[PodDevice] | None]:
+    """What each pod's containers hold, by the pod's uid; None where its node's kubelet doesn't
+    tell. Two queries, however many pods.
+    """
+    pods = list(pods)
+    told = AgentState.objects.filter(
+        node__cluster=cluster, node__gone_at=None, reported_at__isnull=False, pods_error=""
+    )
+    names = set(told.values_list("node__name", flat=True))
+    held: dict[tuple[str, str, str], list[PodDevice]] = defaultdict(list)
+    for device in PodDevice.objects.filter(
+        node__cluster=cluster, node__gone_at=None, pod_name__in={pod.name for pod in pods}
+    ).select_related("node"):
+        held[device.node.name, device.namespace, device.pod_name].append(device)
+    return {
+        pod.uid: held[pod.node_name, pod.namespace, pod.name]
+        if pod.node_name in names or not pod.node_name
+        else None
+        for pod in pods
+    }
 
 
 def _amount(found: list[NodeRecord], unit: str) -> Amount:

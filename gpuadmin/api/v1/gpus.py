@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from gpuadmin.api.paging import Pages
 from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, number, text, time
 from gpuadmin.fleet.models import Cluster, Gpu, MigInstance
+from gpuadmin.fleet.queries import why_null
 from gpuadmin.planning.facts import CardAccount, Use
 from gpuadmin.workloads.facts import NodeRecord, records
 from gpuadmin.workloads.models import PodDevice
@@ -77,7 +78,9 @@ class ReadingOut(serializers.Serializer[Gpu]):
 
 
 class GpuOut(serializers.Serializer[Card]):
-    """One card. ``use`` is its part in the partition of cards, ``why`` the reason for it."""
+    """One card. ``use`` is its part in the partition of cards, ``why`` the reason for it;
+    ``why_null`` has the reason of each measured value that is null.
+    """
 
     uuid = serializers.CharField(source="gpu.uuid")
     node_uid = serializers.CharField(source="record.node.uid")
@@ -101,8 +104,12 @@ class GpuOut(serializers.Serializer[Card]):
     held = serializers.BooleanField(source="account.held", default=None, allow_null=True)
     idle_since = time(source="gpu.idle_since")
     reading = ReadingOut(source="gpu")
+    why_null = serializers.SerializerMethodField()
     instances = InstanceOut(source="gpu.instances", many=True)
     holders = HolderOut(many=True)
+
+    def get_why_null(self, card: Card) -> dict[str, str]:
+        return why_null(card.gpu)
 
 
 class Gpus(APIView):

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics, serializers
 
 from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, time
-from gpuadmin.workloads.models import Pod
-from gpuadmin.workloads.queries import present_pods
+from gpuadmin.workloads.models import Pod, PodDevice
+from gpuadmin.workloads.queries import devices_of, present_pods
+
+
+class DeviceOut(serializers.ModelSerializer[PodDevice]):
+    """A device as the kubelet named it, and what it is; ``recognised`` false: nobody knows."""
+
+    class Meta:
+        model = PodDevice
+        fields = [
+            "container",
+            "resource",
+            "device_id",
+            "gpu_uuid",
+            "mig_uuid",
+            "slot",
+            "recognised",
+        ]
 
 
 class PodOut(serializers.ModelSerializer[Pod]):
-    """One pod; ``requests`` by the scheduler's formula, from Kubernetes at ``observed_at``."""
+    """One pod; ``requests`` by the scheduler's formula, from Kubernetes at ``observed_at``.
+
+    ``devices`` is what its containers hold by the kubelet's word; null where that is not known.
+    """
 
     source = serializers.SerializerMethodField()  # type: ignore[assignment]
     requests = serializers.DictField(child=serializers.IntegerField())
@@ -21,6 +42,7 @@ class PodOut(serializers.ModelSerializer[Pod]):
     bound_at = time()
     started_at = time()
     finished_at = time()
+    devices = serializers.SerializerMethodField()
 
     class Meta:
         model = Pod
@@ -40,6 +62,7 @@ class PodOut(serializers.ModelSerializer[Pod]):
             "bound_at",
             "started_at",
             "finished_at",
+            "devices",
             "source",
             "observed_at",
         ]
@@ -47,9 +70,24 @@ class PodOut(serializers.ModelSerializer[Pod]):
     def get_source(self, pod: Pod) -> str:
         return "kubernetes"
 
+    @extend_schema_field(DeviceOut(many=True, allow_null=True))
+    def get_devices(self, pod: Pod) -> Any:
+        held = self.context["devices"][pod.uid]
+        return None if held is None else DeviceOut(held, many=True).data
+
+
+class WithDevices(generics.GenericAPIView[Pod]):
+    """Reads the devices of all pods of an answer at once."""
+
+    def get_serializer(self, *pods: Any, many: bool = False, **more: Any) -> Any:
+        shown = [pod for one in pods for pod in (one if many else [one])]
+        devices = devices_of(cluster_of(self.request), shown) if shown else {}
+        context = {**self.get_serializer_context(), "devices": devices}
+        return PodOut(*pods, many=many, **{**more, "context": context})
+
 
 @extend_schema(parameters=LIST)
-class Pods(generics.ListAPIView[Pod]):
+class Pods(WithDevices, generics.ListAPIView[Pod]):
     """Pods that exist in the cluster now, by namespace and name."""
 
     serializer_class = PodOut
@@ -60,7 +98,7 @@ class Pods(generics.ListAPIView[Pod]):
 
 
 @extend_schema(parameters=[CLUSTER])
-class OnePod(generics.RetrieveAPIView[Pod]):
+class OnePod(WithDevices, generics.RetrieveAPIView[Pod]):
     """One pod, by uid."""
 
     serializer_class = PodOut
