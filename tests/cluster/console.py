@@ -78,8 +78,10 @@ class Console:
     def without_watcher(self) -> Iterator[None]:
         """Nobody watches the cluster in this block; then the watcher starts anew."""
         self._end("watcher")
-        yield
-        self._spawn("watcher")
+        try:
+            yield
+        finally:
+            self._spawn("watcher")
 
     def call(
         self,
