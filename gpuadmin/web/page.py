@@ -97,12 +97,6 @@ def in_sheet(request: HttpRequest) -> bool:
     return request.headers.get("HX-Target") in ("sheet", "run")
 
 
-def theme(request: HttpRequest) -> str:
-    """The reader's choice from the cookie; "" leaves it to the system."""
-    chosen = request.COOKIES.get("theme", "")
-    return chosen if chosen in ("light", "dark") else ""
-
-
 def _sign_in_first(request: HttpRequest) -> HttpResponse:
     response = redirect_to_login(request.get_full_path())
     if request.headers.get("HX-Request"):
@@ -113,7 +107,7 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
 def _alone(
     request: HttpRequest, template: str, context: Mapping[str, Any], *, status: int
 ) -> HttpResponse:
-    html = render_to_string(template, {"theme": theme(request), **context}, request)
+    html = render_to_string(template, dict(context), request)
     response = HttpResponse(html, status=status)
     add_never_cache_headers(response)
     return response
@@ -142,7 +136,6 @@ def _frame(request: HttpRequest, here: Here) -> dict[str, Any]:
     return {
         "here": here,
         "now": here.now,
-        "theme": theme(request),
         "heart": heart(here.cluster, beats, here.now),
         "navigation": navigation(here.cluster, request.path, here.now),
         "many_clusters": clusters().count() > 1,

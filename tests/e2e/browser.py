@@ -50,10 +50,11 @@ class Watched:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 
-    def axe(self) -> list[str]:
-        """What axe finds serious, with the place of each."""
+    def axe(self, rule: str = "") -> list[str]:
+        """What axe finds serious, with the place of each; by one rule alone where it is named."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        options = {"runOnly": {"type": "tag", "values": WCAG}, "resultTypes": ["violations"]}
+        only = {"type": "rule", "values": [rule]} if rule else {"type": "tag", "values": WCAG}
+        options = {"runOnly": only, "resultTypes": ["violations"]}
         found: list[dict[str, Any]] = self.page.evaluate(
             "options => axe.run(document, options).then(result => result.violations)", options
         )

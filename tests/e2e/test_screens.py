@@ -62,7 +62,9 @@ def test_every_page_is_whole_in_this_size_and_theme(
 
 def _look(shown: Watched, name: str) -> list[str]:
     shown.page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
-    return [f"{name}: {fault}" for fault in [*shown.sideways(), *shown.axe()]]
+    # Structure is the same in both themes: in the dark one only contrast can go wrong anew.
+    rule = "color-contrast" if "-dark-" in name else ""
+    return [f"{name}: {fault}" for fault in [*shown.sideways(), *shown.axe(rule)]]
 
 
 def _modes(shown: Watched, name: str) -> list[str]:
@@ -71,5 +73,5 @@ def _modes(shown: Watched, name: str) -> list[str]:
     for mode in ("Memory", "Holder", "Temperature"):
         shown.page.locator(".mapbox .seg").get_by_text(mode).click()
         shown.page.screenshot(path=FOLDER / f"overview-{mode.lower()}-{name}.png", full_page=True)
-        faults += [f"{mode} {name}: {fault}" for fault in shown.axe()]
+        faults += [f"{mode} {name}: {fault}" for fault in shown.axe("color-contrast")]
     return faults

@@ -10,7 +10,7 @@ from gpuadmin.web.pictures import text
 from gpuadmin.web.pictures.cards import percent
 from gpuadmin.web.pictures.heatmap import bucket
 from gpuadmin.web.pictures.operations import diff
-from gpuadmin.web.pictures.truth import _per_tick
+from gpuadmin.web.pictures.truth import cards_per_tick
 from gpuadmin.web.pictures.waiting import asked_in_all
 
 
@@ -63,7 +63,7 @@ def test_unknown_has_no_bucket_and_zero_has_the_first() -> None:
 
 @pytest.mark.parametrize(("cards", "tick"), [(73, 1), (200, 1), (201, 2), (900, 5), (1900, 10)])
 def test_ticks_stand_for_more_cards_on_a_large_fleet(cards: int, tick: int) -> None:
-    assert _per_tick(cards) == tick
+    assert cards_per_tick(cards) == tick
 
 
 def test_what_is_asked_is_summed_in_each_unit_for_itself() -> None:

@@ -69,7 +69,7 @@ class Truth:
 def truth(shown: Overview) -> Truth:
     """The line of truth of one overview."""
     totals = shown.totals
-    per_tick = _per_tick(totals.owned)
+    per_tick = cards_per_tick(totals.owned)
     shares = [
         Share(use, totals.uses[use], round(totals.uses[use] / per_tick))
         for use in ORDER
@@ -85,7 +85,7 @@ def truth(shown: Overview) -> Truth:
     )
 
 
-def _per_tick(cards: int) -> int:
+def cards_per_tick(cards: int) -> int:
     """1, 2, 5, 10, 20 … cards a tick, so that there are never more than 200."""
     step = 1
     for factor in (2, 2.5, 2) * 6:

@@ -10,6 +10,7 @@ from gpuadmin.operations.queries import operations_on
 from gpuadmin.web.forms.filters import chips, read_filters, read_sort, with_query
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import node_page
+from gpuadmin.web.pictures.blocks import boxes
 from gpuadmin.web.pictures.node_table import node_row, ordered, summary
 from gpuadmin.web.pictures.states import agent_reason, agent_words, node_states
 from gpuadmin.web.queries import xids_of
@@ -79,7 +80,7 @@ def node(request: HttpRequest, here: Here, name: str) -> Page:
     record = node_record(here.cluster, name, here.now)
     if record is None:
         return Page("node_gone.html", {"name": name}, status=404)
-    drawn, colours = node_page.boxes(record, here.now)
+    drawn, colours = boxes(record, here.now)
     own, others = node_page.labels(record)
     operations = operations_on(here.cluster, "node", record.node.uid)[:EVENTS]
     xids = xids_of(record.node, EVENTS)

@@ -9,7 +9,6 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from gpuadmin.web.page import theme
 from gpuadmin.web.pictures.text import age
 
 
@@ -20,9 +19,6 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
     http_method_names = ["get", "head", "post"]
 
-    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs) | {"theme": theme(self.request)}
-
 
 class SignOut(LogoutView):
     """By POST only, so that no link can sign anybody out."""
@@ -31,5 +27,5 @@ class SignOut(LogoutView):
 def locked(request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
     """What axes shows after too many failures (AXES_LOCKOUT_CALLABLE)."""
     wait = get_cool_off(request)
-    context = {"locked": age(wait.total_seconds()) if wait else "ever", "theme": theme(request)}
+    context = {"locked": age(wait.total_seconds()) if wait else "ever"}
     return render(request, "sign_in.html", context, status=429)
