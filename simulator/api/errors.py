@@ -21,7 +21,8 @@ class ApiError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        self.reason = reason or HTTPStatus(code).phrase.replace(" ", "")
+        phrase = "Invalid" if code == 422 else HTTPStatus(code).phrase.replace(" ", "")
+        self.reason = reason or phrase
         plural, _, group = resource.partition(".")
         self.details: dict[str, Any] = {"name": name, "group": group, "kind": plural}
 
