@@ -21,6 +21,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 
 from dev import processes
 from dev.services import Postgres, Valkey, prepare_postgres
+from tests.support.cases import CasesRan, named_tests, runs_everything
 
 AGENT_SECRET = "the agents' secret of the tests"
 SECRET_KEY = "the sessions' secret of the tests, long enough"
@@ -57,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     config.pluginmanager.register(NothingLeftOut(), "nothing-left-out")
     if not hasattr(config, "workerinput"):
+        everything = runs_everything(config)
+        config.pluginmanager.register(CasesRan(named_tests(), whole=everything), "cases-ran")
         # Each of them ends the run like Ctrl-C, with the services stopped; SIGINT may come ignored.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.default_int_handler)
