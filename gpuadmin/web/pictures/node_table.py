@@ -82,11 +82,7 @@ def node_row(record: NodeRecord) -> NodeRow:
         more=", ".join(state.words for state in more),
         model=short_model(next((c.model for c in drawn if c.model), "")),
         bars=[bar(card) for card in drawn],
-        amounts=[
-            Amounts(resource.short, row)
-            for row in record.account.rows
-            if (resource := recognise(row.name)) and (row.capacity or row.requested)
-        ],
+        amounts=_amounts(record),
         busy=record.account.uses[Use.BUSY] if measured else None,
         hottest_celsius=max(heat, default=None),
         sharing=_sharing(record, drawn),
@@ -94,6 +90,13 @@ def node_row(record: NodeRecord) -> NodeRow:
         seen=agent.reported_at if agent else None,
         why_dark=agent_reason(record) if not record.agent_current else "not measured here",
     )
+
+
+def _amounts(record: NodeRecord) -> list[Amounts]:
+    """Names that mean something here: a name at 0 is gone (contracts.md 1.10), unless all are."""
+    named = [(recognise(row.name), row) for row in record.account.rows]
+    known = [Amounts(resource.short, row) for resource, row in named if resource]
+    return [each for each in known if each.row.capacity or each.row.requested] or known[:1]
 
 
 def bar(card: Card) -> Bar:

@@ -20,7 +20,8 @@ SHOWN_WRONGS = 6
 @page()
 def overview(request: HttpRequest, here: Here) -> Page:
     shown = read_overview(here.cluster, here.now)
-    found = wrongs(shown.findings)
+    # The pods that wait have a panel of their own beside it.
+    found = wrongs(f for f in shown.findings if f.code != "pods_pending")
     return Page(
         "overview.html",
         {
@@ -32,7 +33,7 @@ def overview(request: HttpRequest, here: Here) -> Page:
             "waiting": waiting(shown.waiting),
             "asked": asked_in_all(shown.waiting),
             "wrongs": found[:SHOWN_WRONGS],
-            "total_wrong": len(found),
+            "total_wrong": len(shown.findings),
             "tally": tally(found),
             "changes": changes(under_way(here.cluster, here.now)),
         },
