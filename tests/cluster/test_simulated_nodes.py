@@ -99,8 +99,9 @@ def test_an_agent_pod_that_is_deleted_comes_back_on_its_node(cluster: Client) ->
     until(lambda: running().keys() == NODES.keys(), SETTLE_SECONDS, "an agent on each node")
     first = running()[NODE]["metadata"]
     cluster.ok("DELETE", f"/api/v1/namespaces/gpuadmin/pods/{first['name']}")
-    until(
-        lambda: NODE in running() and running()[NODE]["metadata"]["uid"] != first["uid"],
-        SETTLE_SECONDS,
-        "another agent pod",
-    )
+
+    def another() -> bool:
+        found = running().get(NODE)
+        return found is not None and found["metadata"]["uid"] != first["uid"]
+
+    until(another, SETTLE_SECONDS, "another agent pod")
