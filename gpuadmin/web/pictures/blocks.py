@@ -10,6 +10,7 @@ from gpuadmin.fleet.queries import why_null
 from gpuadmin.planning.facts import Use
 from gpuadmin.web.pictures.cards import Card, Holder, Part, Slot, Tones, cards, tones
 from gpuadmin.web.pictures.sentences import GLYPHS, sentence, words
+from gpuadmin.web.pictures.states import USE_WORDS
 from gpuadmin.web.pictures.text import DASH, and_list, gigabytes, thousands
 from gpuadmin.workloads.facts import NodeRecord
 
@@ -93,7 +94,7 @@ def _slot(slot: Slot) -> Block:
 
 def _whole(card: Card) -> list[Block]:
     if not card.known:
-        return [Block("r1 x8 un tall", card.use.value, (card.reason or card.dark,))]
+        return [Block("r1 x8 un tall", USE_WORDS[card.use], (card.reason or card.dark,))]
     if card.use is Use.FAILED:
         return _failed(card)
     if not card.holders:

@@ -17,7 +17,7 @@ from gpuadmin.web.pictures.blocks import CardBox
 from gpuadmin.web.pictures.cards import Card
 from gpuadmin.web.pictures.operations import STATES, title
 from gpuadmin.web.pictures.sentences import GLYPHS
-from gpuadmin.web.pictures.states import CRITICAL, State
+from gpuadmin.web.pictures.states import CRITICAL, USE_WORDS, State
 from gpuadmin.web.pictures.text import count, plain
 from gpuadmin.web.pictures.waiting import asks
 from gpuadmin.workloads.facts import NodeRecord
@@ -109,7 +109,8 @@ def pods(record: NodeRecord, drawn: Iterable[CardBox]) -> list[PodLine]:
 
 def _pod(pod: Pod, held: list[Card], odd: list[str]) -> PodLine:
     worst = next((c for c in held if c.use is Use.FAILED), None) or (held[0] if held else None)
-    glyph = (*GLYPHS[worst.use], worst.use.value) if worst else ("wait", "wait", pod.phase)
+    here = ("wait", "wait", "waiting") if pod.phase == "Pending" else ("busy", "t3", pod.phase)
+    glyph = (*GLYPHS[worst.use], USE_WORDS[worst.use]) if worst else here
     cards = ", ".join(str(card.index) for card in held)
     return PodLine(pod, asks(pod.requests), cards, glyph, odd)
 
