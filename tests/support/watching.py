@@ -51,7 +51,7 @@ def watch(
             api.nodes.pages = [list(nodes)]
             api.pods.pages = [pods] if isinstance(pods, int) else in_pages(list(pods))
             stack.enter_context(manage("watch", environ=environ, log=tmp_path / "watch.log"))
-            eventually(read, what="the first lists are read")
+            eventually(read, seconds=60, what="the first lists are read")
             return api
 
         yield start
