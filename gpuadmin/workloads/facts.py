@@ -101,6 +101,7 @@ def _record(
     node: Node, gpus: list[Gpu], devices: list[PodDevice], pods: list[Pod] | None, now: datetime
 ) -> NodeRecord:
     agent = getattr(node, "agent", None)
+    devices = _of_present_pods(devices, pods)
     facts = _facts(node, agent, gpus, devices, pods, now)
     return NodeRecord(
         node=node,
@@ -111,6 +112,16 @@ def _record(
         facts=facts,
         account=account(facts, policy()),
     )
+
+
+def _of_present_pods(devices: list[PodDevice], pods: list[Pod] | None) -> list[PodDevice]:
+    """Without those of pods that are gone or finished: the report may be older than the API's word,
+    and older kubelets list finished pods, too (contracts.md 5.1).
+    """
+    if pods is None:
+        return devices
+    present = {(pod.namespace, pod.name) for pod in pods}
+    return [device for device in devices if (device.namespace, device.pod_name) in present]
 
 
 def _facts(

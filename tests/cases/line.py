@@ -19,7 +19,7 @@ from tests.agent.door import NODE_NAME, POD_UID, SECRET, Door
 from tests.agent.kubelet import kubelet
 from tests.support.console import Console
 from tests.support.processes import eventually
-from tests.support.scripted_api import Json, ScriptedApi, node
+from tests.support.scripted_api import Json, ScriptedApi, node, pod
 from tests.support.watching import Watch
 
 BOOT = "3c0f6f1e-8c2b-4f7e-9d0a-52b1c0ffee01"
@@ -92,6 +92,13 @@ def line(
             return made
 
         yield start
+
+
+def pod_here(name: str) -> Json:
+    """A pod that asks for a card on the node, in the namespace of the kubelet's answers."""
+    made = pod(name, NODE_NAME)
+    made["metadata"]["namespace"] = "llm"
+    return made
 
 
 def agent_pod(port: int) -> Json:

@@ -6,9 +6,8 @@ import pytest
 
 from tests.agent.kubelet import pod as holding
 from tests.agent.world import card, cut_card, gpu_uuid, mig_uuid, slice_3g
-from tests.cases.line import StartLine
+from tests.cases.line import StartLine, pod_here
 from tests.support.console import Console
-from tests.support.scripted_api import Json, pod
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A0, A1, B1 = gpu_uuid(0xA0), gpu_uuid(0xA1), mig_uuid(0xB1)
@@ -31,18 +30,12 @@ FORMS: dict[str, tuple[str, str, int | None, bool]] = {
 }
 
 
-def asking(name: str) -> Json:
-    made = pod(name, NODE)
-    made["metadata"]["namespace"] = "llm"
-    return made
-
-
 def test_c30_every_form_is_kept_and_resolved_on_its_pod(line: StartLine, console: Console) -> None:
     cut = cut_card(0, slice_3g(1, 1, start=0))
     line(
         cut,
         card(1),
-        pods=[asking("all")],
+        pods=[pod_here("all")],
         held=[holding("all", main=[("nvidia.com/gpu", list(FORMS))])],
     )
 
@@ -60,7 +53,7 @@ def test_c30_an_unrecognised_device_is_shown_on_its_pod_and_counted_once(
     n = line(
         card(0),
         card(1),
-        pods=[asking("odd"), asking("good")],
+        pods=[pod_here("odd"), pod_here("good")],
         held=[
             holding("odd", main=[("nvidia.com/gpu", [odd])], side=[("nvidia.com/gpu", [odd])]),
             holding("good", main=[("nvidia.com/gpu", [A1])]),
@@ -83,7 +76,7 @@ def test_c30_two_pods_on_two_slots_of_one_card_both_appear_on_it(
     n = line(
         card(0),
         card(1),
-        pods=[asking("a"), asking("b")],
+        pods=[pod_here("a"), pod_here("b")],
         held=[
             holding("a", main=[("nvidia.com/gpu", [f"{A1}::0"])]),
             holding("b", main=[("nvidia.com/gpu", [f"{A1}::1"])]),

@@ -7,7 +7,7 @@ import pytest
 from simulator.hardware import SimProcess
 from tests.agent.kubelet import pod as holding
 from tests.agent.world import MIB, card, cut_card, integrated, mig_uuid, slice_3g
-from tests.cases.line import StartLine
+from tests.cases.line import StartLine, pod_here
 from tests.support.console import Console
 from tests.support.scripted_api import Json
 
@@ -60,7 +60,8 @@ def test_c27_other_errors_than_not_supported_keep_their_own_meaning(line: StartL
 def test_c28_a_cut_card_is_not_measured_and_neither_busy_nor_idle(
     line: StartLine, console: Console
 ) -> None:
-    n = line(_cut(), held=[holding("a", main=[("nvidia.com/mig-3g.40gb", [mig_uuid(0xB1)])])])
+    held = holding("a", main=[("nvidia.com/mig-3g.40gb", [mig_uuid(0xB1)])])
+    n = line(_cut(), pods=[pod_here("a")], held=[held])
 
     gpu = n.gpus[0]
     assert gpu["reading"]["utilization_percent"] is None

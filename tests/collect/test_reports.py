@@ -19,6 +19,7 @@ from gpuadmin.ledger.models import XidEvent
 from gpuadmin.ledger.services import keep_partitions
 from gpuadmin.planning.facts import Use
 from gpuadmin.workloads.facts import NodeRecord
+from gpuadmin.workloads.models import Pod
 from gpuadmin.workloads.queries import node_record
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,18 @@ class Fleet:
             pods=(),
         )
         report = msgspec.structs.replace(report, **changes)
+        for holder in report.pods or ():
+            self.run_pod(holder.pod)
         return take(self.node.pk, Answer(self.endpoint, Outcome.OK, report), self.now)
+
+    def run_pod(self, name: str) -> Pod:
+        """A pod of namespace team that asks for a card and is bound to the node."""
+        columns = {"phase": "Running", "node_name": "n1", "requests": {GPU: 1}}
+        return Pod.objects.update_or_create(
+            cluster=self.cluster,
+            uid=name,
+            defaults={**columns, "namespace": "team", "name": name, "observed_at": self.now},
+        )[0]
 
     endpoint = Endpoint("pod-1", "n1", "127.0.0.1", 9477)
 
@@ -218,6 +230,20 @@ def test_a_held_card_that_is_not_used_is_idle_since_it_was_first_seen_so(fleet: 
     assert fleet.gpu("GPU-0").idle_since is None
 
 
+def test_a_pod_that_is_gone_or_finished_holds_nothing_whatever_the_last_report_said(
+    fleet: Fleet,
+) -> None:
+    fleet.report(card(0), pods=(holds("p", Device(id="GPU-0", gpu_uuid="GPU-0")),))
+    assert fleet.record.account.allocated == 1
+    pod = Pod.objects.get()
+    pod.phase = "Succeeded"
+    pod.save()
+    assert fleet.record.account.allocated == 0
+    pod.phase, pod.gone_at = "Running", fleet.now
+    pod.save()
+    assert fleet.record.account.allocated == 0
+
+
 def test_devices_of_other_plugins_are_not_stored(fleet: Fleet) -> None:
     device = Device(id="0000:81:00.1", recognised=False)
     fleet.report(card(0), pods=(holds("p", device, resource="example.com/sriov-nic"),))
@@ -228,10 +254,7 @@ def test_when_the_kubelet_does_not_tell_holders_are_unknown_not_none(fleet: Flee
     fleet.report(card(0), pods=None, pods_error="The kubelet's socket does not answer.")
     row = fleet.record.account.cards[0]
     assert (row.use, row.held) == (Use.FREE, False)  # no pod on the node asks for a card
-    fleet.cluster.pods.create(
-        uid="p", namespace="t", name="p", node_name="n1", phase="Running", requests={GPU: 1},
-        observed_at=fleet.now,
-    )  # fmt: skip
+    fleet.run_pod("p")
     row = fleet.record.account.cards[0]
     assert (row.use, row.held) == (Use.UNKNOWN, None)
 
