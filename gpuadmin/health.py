@@ -1,6 +1,5 @@
 """What machines ask: does the process live, may it get traffic, is work being done (C43)."""
 
-from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, connection
@@ -10,10 +9,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from gpuadmin.fleet.models import Heartbeat
-
-# A cycle may be missed once and run late before we call it late.
-LATE_AFTER_CYCLES = 2
+from gpuadmin.fleet.queries import Freshness, clusters, freshness
 
 
 @never_cache
@@ -45,25 +41,20 @@ def healthz(request: HttpRequest) -> JsonResponse:
     Degraded means that a collection failed, is late or has never been; `age_seconds` counts from
     the last one that succeeded, null where none has. 503 without a database.
     """
+    now = timezone.now()
     try:
-        beats = list(Heartbeat.objects.select_related("cluster"))
+        found = {one.name: freshness(one, now) for one in clusters()}
     except DatabaseError:
         reason = "The database does not answer."
         return JsonResponse({"status": "degraded", "reason": reason, "clusters": {}}, status=503)
-    now = timezone.now()
-    clusters: dict[str, dict[str, Any]] = {}
-    for beat in beats:
-        clusters.setdefault(beat.cluster.name, {})[beat.kind] = _beat(beat, now)
-    well = beats and all(
-        kind["ok"] and not kind["late"] for kinds in clusters.values() for kind in kinds.values()
-    )
-    return JsonResponse({"status": "ok" if well else "degraded", "clusters": clusters})
+    well = found and all(f.ok and not f.late for each in found.values() for f in each)
+    shown = {name: {f.kind: _shown(f) for f in each} for name, each in found.items()}
+    return JsonResponse({"status": "ok" if well else "degraded", "clusters": shown})
 
 
-def _beat(beat: Heartbeat, now: datetime) -> dict[str, Any]:
-    age = None if beat.ok_at is None else round((now - beat.ok_at).total_seconds(), 1)
-    late = age is None or age > LATE_AFTER_CYCLES * beat.expected_seconds
-    return {"age_seconds": age, "late": late, "ok": beat.ok}
+def _shown(cycle: Freshness) -> dict[str, Any]:
+    age = None if cycle.age_seconds is None else round(cycle.age_seconds, 1)
+    return {"age_seconds": age, "late": cycle.late, "ok": cycle.ok}
 
 
 def _not_ready(sentence: str) -> HttpResponse:

@@ -6,6 +6,7 @@ An agent is not trusted: whatever it sends ends as an `Answer`, never as an exce
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ import msgspec
 from agent.contract.report import TOKEN_HEADER, Report, decode_report
 from agent.contract.token import make_token
 
+log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 1024 * 1024
 CONCURRENCY = 256
 
@@ -88,8 +90,14 @@ async def _ask_all(
     ) as session:
 
         async def one(endpoint: Endpoint) -> None:
-            token = make_token(secret.encode(), endpoint.pod_uid, endpoint.node_name, unix_seconds)
-            answers.put(await _ask_one(session, endpoint, token, timeout_seconds))
+            key = (secret.encode(), endpoint.pod_uid, endpoint.node_name, unix_seconds)
+            try:
+                answer = await _ask_one(session, endpoint, make_token(*key), timeout_seconds)
+            except Exception as error:  # whatever happens, there is one answer per endpoint
+                log.exception("Asking the agent of %s failed", endpoint.node_name)
+                reason = f"Asking it failed: {_short(error)}"
+                answer = Answer(endpoint, Outcome.UNREACHABLE, reason=reason)
+            answers.put(answer)
 
         await asyncio.gather(*map(one, endpoints))
 

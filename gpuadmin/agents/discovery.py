@@ -7,6 +7,7 @@ bears our label or name gets no request: a label alone would hand the token to a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from agent.contract.report import PORT_NAME
 from gpuadmin.kube import structs
@@ -42,7 +43,7 @@ def agent_pod(pod: structs.Pod, *, namespace: str, ours: str | None) -> AgentPod
         return None
     port = _named_port(spec)
     running = status is not None and status.phase == "Running" and meta.deletion_timestamp is None
-    address = status.pod_ip if status is not None and running else None
+    address = _address(status.pod_ip) if status is not None and running else None
     return AgentPod(
         pod_uid=meta.uid,
         pod_name=meta.name,
@@ -53,9 +54,18 @@ def agent_pod(pod: structs.Pod, *, namespace: str, ours: str | None) -> AgentPod
     )
 
 
+def _address(text: str | None) -> str | None:
+    """A pod IP that is one; a node's kubelet could write anything there."""
+    try:
+        return str(ip_address(text or ""))
+    except ValueError:
+        return None
+
+
 def _named_port(spec: structs.PodSpec) -> int | None:
     ports = [p for container in spec.containers or [] for p in container.ports or []]
-    return next((p.container_port for p in ports if p.name == PORT_NAME), None)
+    named = (p.container_port for p in ports if p.name == PORT_NAME)
+    return next((port for port in named if 0 < port < 65536), None)
 
 
 def _problem(pod: structs.Pod, address: str | None, port: int | None) -> str:

@@ -100,7 +100,9 @@ class Batch:
         elif not isinstance(change, Changed):
             return
         elif change.gone:
-            forget_nodes(cluster, now, uids=[uid_of(change.object)])
+            uid = uid_of(change.object)
+            applied.unreadable[uid] = None
+            forget_nodes(cluster, now, uids=[uid])
         else:
             apply_nodes(cluster, [change.object], applied, now)
 
@@ -161,5 +163,5 @@ class Batch:
                 self._unreadable.pop(uid, None)
             else:
                 self._unreadable[uid] = fact
-        if self._unreadable != before or self._unreadable:
+        if self._unreadable or before:
             sync_findings(cluster, [UNREADABLE], self._unreadable.values(), now)

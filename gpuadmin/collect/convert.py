@@ -77,14 +77,14 @@ def pod_columns(pod: structs.Pod) -> dict[str, Any] | None:
 
 
 def time_of(text: str | None) -> datetime | None:
-    """An API timestamp; None when there is none, or it is none."""
+    """An API timestamp; None when there is none, it is none, or no clock ever showed it."""
     if not text:
         return None
     try:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return found if found.tzinfo and 1970 < found.year < 3000 else None
 
 
 def has_nvidia_label(labels: Mapping[str, str]) -> bool:

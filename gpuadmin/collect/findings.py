@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from gpuadmin.collect.convert import has_nvidia_label
+from gpuadmin.fleet.cards import unread_uuid
 from gpuadmin.fleet.models import AgentState, Cluster, Gpu
 from gpuadmin.fleet.queries import Freshness, freshness
 from gpuadmin.fleet.services import FindingFact, sync_findings
@@ -134,6 +135,7 @@ def _agent_finding(record: NodeRecord) -> FindingFact:
 
 def _card_finding(record: NodeRecord, gpu: Gpu) -> FindingFact:
     lost = gpu.state == Gpu.State.LOST
+    unread = gpu.uuid == unread_uuid(gpu.index)  # stands for a card of this node alone
     holders = sorted(
         {f"{d.namespace}/{d.pod_name}" for d in record.devices if d.gpu_uuid == gpu.uuid}
     )
@@ -143,7 +145,7 @@ def _card_finding(record: NodeRecord, gpu: Gpu) -> FindingFact:
         code="card_lost" if lost else "card_missing",
         severity=CRITICAL,
         object_kind="gpu",
-        object_uid=gpu.uuid,
+        object_uid=f"{record.node.uid}/{gpu.uuid}" if unread else gpu.uuid,
         object_name=f"{record.node.name} GPU {gpu.index}",
         node_name=record.node.name,
         sentence=f"{record.node.name} GPU {gpu.index} "
@@ -179,8 +181,8 @@ def _pods_finding(
         code=code,
         severity=WARNING,
         object_kind="pods",
-        object_uid=f"{namespace}/{owner}"[:80],
-        object_name=f"{namespace}/{owner}"[:253],
+        object_uid=f"{namespace}/{owner}",
+        object_name=f"{namespace}/{owner}",
         sentence=f"{subject}: {asks}",
         advice=why or "The scheduler has not said why yet.",
     )

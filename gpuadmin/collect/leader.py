@@ -12,6 +12,7 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.db.models import F, Q
+from django.utils import timezone
 
 from gpuadmin.fleet.models import Cluster
 
@@ -59,6 +60,11 @@ class Leader:
         if found is None:
             raise LostLeadershipError
         return found
+
+    def prolong(self) -> None:
+        """Inside the transaction of `check`: the lease counts from the end of a long batch."""
+        until = timezone.now() + timedelta(seconds=LEASE_SECONDS)
+        Cluster.objects.filter(pk=self.cluster_id).update(leader_until=until)
 
     def resign(self) -> None:
         """Let the next one in at once."""

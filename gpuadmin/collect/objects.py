@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db import DataError, IntegrityError, transaction
+from django.db.models import Q
+
 from gpuadmin.agents.discovery import AgentPod, agent_pod, daemonset_uid
 from gpuadmin.collect.convert import node_columns, pod_columns
+from gpuadmin.fleet.fitting import fit
 from gpuadmin.fleet.models import AgentState, Cluster, Node
 from gpuadmin.fleet.services import FindingFact, forget_nodes, set_agent, store_node
 from gpuadmin.kube import structs
@@ -20,6 +24,9 @@ from gpuadmin.workloads.models import Pod
 from gpuadmin.workloads.services import forget_pods, store_pods
 
 UNREADABLE = "unreadable_object"
+NO_GPU_NODE = "The node has no accelerators."
+# What storing one odd object may raise; trouble of the database itself is none of these.
+UNSTORABLE = (DataError, IntegrityError, ValueError, OverflowError)
 
 
 @dataclass
@@ -35,6 +42,10 @@ class Applied:
             self.unreadable[found.uid or found.name] = _unreadable(found, word)
         else:
             self.unreadable[found.metadata.uid] = None
+
+    def refuse(self, uid: str, name: str, word: str, error: Exception) -> None:
+        """Remember that an object can be read, but not stored."""
+        self.unreadable[uid] = _unreadable(Unreadable(uid, name, f"not storable: {error}"), word)
 
 
 def uid_of(found: structs.Node | structs.Pod | Unreadable) -> str:
@@ -69,11 +80,34 @@ def apply_nodes(
         applied.note(node, "node")
         if isinstance(node, Unreadable):
             continue
-        if store_node(cluster, node.metadata.uid, node_columns(node), now):
+        try:
+            with transaction.atomic():
+                changed = store_node(cluster, uid_of(node), fit(Node, node_columns(node)), now)
+        except UNSTORABLE as error:
+            applied.refuse(uid_of(node), node.metadata.name, "node", error)
+            continue
+        if changed:
             applied.dirty.add(node.metadata.name)
     if complete:
         stored = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
         forget_nodes(cluster, now, uids=stored.exclude(uid__in=seen).values_list("uid", flat=True))
+
+
+def _store_pods(
+    cluster: Cluster, pods: Mapping[str, dict[str, Any]], applied: Applied, now: datetime
+) -> None:
+    """All at once; where the database refuses that, one by one, so that only the bad one is out."""
+    try:
+        with transaction.atomic():
+            applied.dirty |= store_pods(cluster, pods, now)
+    except UNSTORABLE as error:
+        if len(pods) == 1:
+            [(uid, columns)] = pods.items()
+            name = f"{columns['namespace']}/{columns['name']}"
+            applied.refuse(uid, name, "pod", error)
+            return
+        for uid, columns in pods.items():
+            _store_pods(cluster, {uid: columns}, applied, now)
 
 
 class PodBook:
@@ -107,8 +141,8 @@ class PodBook:
                 self._of_daemonsets[pod.metadata.uid] = pod
             columns = pod_columns(pod)
             if columns is not None:
-                asking[pod.metadata.uid] = columns
-        applied.dirty |= store_pods(cluster, asking, now)
+                asking[pod.metadata.uid] = fit(Pod, columns)
+        _store_pods(cluster, asking, applied, now)
         if complete:
             stored = Pod.objects.filter(cluster=cluster, gone_at__isnull=True)
             missing = set(stored.values_list("uid", flat=True)) - seen
@@ -117,6 +151,7 @@ class PodBook:
     def forget(self, cluster: Cluster, uid: str, applied: Applied, now: datetime) -> None:
         """One pod was deleted."""
         self._of_daemonsets.pop(uid, None)
+        applied.unreadable[uid] = None
         applied.dirty |= forget_pods(cluster, [uid], now)
 
     @property
@@ -141,10 +176,15 @@ class PodBook:
 def store_agents(
     cluster: Cluster, agents: Mapping[str, AgentPod], why_none: str, now: datetime
 ) -> None:
-    """Bring every GPU node's agent state in line with the pods; the poll says how they answer."""
-    nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True, is_gpu_node=True)
-    for node in nodes.select_related("agent"):
-        _store_agent(node, agents.get(node.name), why_none, now)
+    """Bring the agents of GPU nodes in line with the pods; the poll says how they answer.
+
+    A node that is no GPU node any more is not asked any more: its old address may be another's.
+    """
+    present = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
+    asked = Q(agent__address__isnull=False)
+    for node in present.filter(Q(is_gpu_node=True) | asked).select_related("agent"):
+        pod = agents.get(node.name) if node.is_gpu_node else None
+        _store_agent(node, pod, why_none if node.is_gpu_node else NO_GPU_NODE, now)
 
 
 def _store_agent(node: Node, pod: AgentPod | None, why_none: str, now: datetime) -> None:
@@ -161,12 +201,8 @@ def _store_agent(node: Node, pod: AgentPod | None, why_none: str, now: datetime)
     }
     moved = state is None or any(getattr(state, k) != v for k, v in place.items())
     if pod.problem:
-        set_agent(
-            node,
-            AgentState.Status.NOT_RUNNING,
-            f"{pod.problem[0].upper()}{pod.problem[1:]}.",
-            now,
-            **place,
-        )
+        reason = f"{pod.problem[0].upper()}{pod.problem[1:]}."
+        if moved or state is None or state.reason != reason:
+            set_agent(node, AgentState.Status.NOT_RUNNING, reason, now, **place)
     elif moved or state is None or state.status in ("missing", "not_running"):
         set_agent(node, AgentState.Status.UNREACHABLE, "It has not been asked yet.", now, **place)

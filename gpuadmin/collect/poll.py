@@ -7,26 +7,25 @@ from collections import Counter
 from collections.abc import Iterable
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import OperationalError
 from django.utils import timezone
 
-from gpuadmin.agents.client import Endpoint, ask
-from gpuadmin.collect.findings import refresh_findings
-from gpuadmin.collect.reports import take
-from gpuadmin.fleet.models import AgentState, Cluster
+from gpuadmin.agents.client import Answer, Endpoint, ask
+from gpuadmin.collect.reports import refuse, take
+from gpuadmin.fleet.models import AgentState, Cluster, Heartbeat
 from gpuadmin.fleet.services import beat
 from gpuadmin.ledger.services import keep_partitions
 
 log = logging.getLogger(__name__)
 SHARD_NODES = 250
-ASKABLE_WITHOUT_ADDRESS = (AgentState.Status.MISSING, AgentState.Status.NOT_RUNNING)
+NOT_ASKED = (AgentState.Status.MISSING, AgentState.Status.NOT_RUNNING)
 
 
 def shards(cluster: Cluster) -> list[list[int]]:
     """The ids of nodes to ask, in shards of at most 250."""
     found = AgentState.objects.filter(
         node__cluster=cluster, node__gone_at__isnull=True, address__isnull=False, port__isnull=False
-    ).exclude(status__in=ASKABLE_WITHOUT_ADDRESS)
+    ).exclude(status__in=NOT_ASKED)
     ids = list(found.order_by("node__uid").values_list("node_id", flat=True))
     return [ids[i : i + SHARD_NODES] for i in range(0, len(ids), SHARD_NODES)]
 
@@ -50,13 +49,21 @@ def poll_shard(node_ids: Iterable[int]) -> Counter[str]:
         timeout_seconds=settings.AGENT_TIMEOUT_SECONDS,
     )
     for answer in answers:
-        node_id = by_pod[answer.endpoint.pod_uid].node_id
-        try:
-            outcome[take(node_id, answer, timezone.now())] += 1
-        except DatabaseError:
-            log.exception("The report of node %s could not be stored", answer.endpoint.node_name)
-            outcome["not stored"] += 1
+        outcome[_take(by_pod[answer.endpoint.pod_uid].node_id, answer)] += 1
     return outcome
+
+
+def _take(node_id: int, answer: Answer) -> str:
+    """One answer's trouble is its own: it is noted, and the others are stored."""
+    try:
+        return take(node_id, answer, timezone.now())
+    except OperationalError:
+        log.exception("The report of node %s could not be stored", answer.endpoint.node_name)
+        return "not stored"
+    except Exception as error:  # whatever an agent sent, it must not stop the cycle (fault 14)
+        log.exception("The report of node %s can't be stored", answer.endpoint.node_name)
+        refuse(node_id, f"Its report can't be stored: {type(error).__name__}.", timezone.now())
+        return AgentState.Status.BAD_ANSWER
 
 
 def begin_cycle() -> None:
@@ -64,9 +71,15 @@ def begin_cycle() -> None:
     keep_partitions(timezone.now(), settings.RAW_HOURS)
 
 
-def end_cycle(cluster: Cluster, outcome: Counter[str]) -> None:
-    """Findings, and the heartbeat that proves the cycle was done."""
-    now = timezone.now()
+def end_shard(cluster: Cluster, number: int, outcome: Counter[str]) -> None:
+    """The heartbeat that proves a shard was asked: ``poll``, ``poll-1`` … (fleet.queries)."""
     error = "Some reports could not be stored." if outcome["not stored"] else ""
-    beat(cluster, "poll", now, expected_seconds=settings.POLL_SECONDS, error=error)
-    refresh_findings(cluster, now)
+    kind = f"poll-{number}" if number else "poll"
+    beat(cluster, kind, timezone.now(), expected_seconds=settings.POLL_SECONDS, error=error)
+
+
+def forget_shards(cluster: Cluster, count: int) -> None:
+    """Heartbeats of shards that there are no longer must not look late."""
+    kinds = ["poll", *(f"poll-{number}" for number in range(1, count))]
+    old = Heartbeat.objects.filter(cluster=cluster, kind__startswith="poll")
+    old.exclude(kind__in=kinds).delete()

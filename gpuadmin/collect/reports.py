@@ -11,15 +11,17 @@ from django.db import transaction
 
 from agent.contract.report import Report
 from gpuadmin.agents.client import Answer, Outcome
+from gpuadmin.collect.xids import new_xids
 from gpuadmin.fleet.cards import store_cards
+from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import AgentState, Gpu, Node
 from gpuadmin.fleet.services import set_agent
-from gpuadmin.ledger.models import XidEvent
 from gpuadmin.ledger.services import ReadingRow, copy_readings, store_xids
 from gpuadmin.planning.reports import impossible, wrong_identity
 from gpuadmin.workloads.services import recount, store_devices
 
 Status = AgentState.Status
+JUST_NOW = timedelta(minutes=2)
 _OF_OUTCOME = {
     Outcome.UNREACHABLE: Status.UNREACHABLE,
     Outcome.REFUSED: Status.REFUSED,
@@ -48,14 +50,35 @@ def take(node_id: int, answer: Answer, now: datetime) -> str:
     )
     if wrong:
         return _note(node, Status.WRONG_NODE, wrong, now)
-    if problem := impossible(report):
+    if problem := impossible(report) or _elsewhere(node, report, now):
         return _note(node, Status.BAD_ANSWER, problem, now)
     return _store(node, report, now)
 
 
+def refuse(node_id: int, reason: str, now: datetime) -> None:
+    """Note that an answer could not be stored, in a transaction of its own."""
+    with transaction.atomic():
+        node = Node.objects.select_for_update().filter(pk=node_id, gone_at__isnull=True).first()
+        if node is not None:
+            _note(node, Status.BAD_ANSWER, plain(reason), now)
+
+
+def _elsewhere(node: Node, report: Report, now: datetime) -> str:
+    """A card is in one machine: which node another agent reports one of these cards from."""
+    uuids = [gpu.uuid for gpu in report.gpus if gpu.uuid and gpu.state == "ok"]
+    other = (
+        Gpu.objects.filter(uuid__in=uuids, state=Gpu.State.OK, read_at__gte=now - JUST_NOW)
+        .filter(node__cluster=node.cluster, node__gone_at__isnull=True)
+        .exclude(node=node)
+        .select_related("node")
+        .first()
+    )
+    return f"It reports card {other.uuid}, which {other.node.name} reports, too." if other else ""
+
+
 def _note(node: Node, status: AgentState.Status, reason: str, now: datetime) -> str:
     """Without a good report the last true numbers stay, with their age (C38)."""
-    set_agent(node, status, reason, now, asked_at=now)
+    set_agent(node, status, plain(reason), now, asked_at=now)
     recount(node.cluster, [node.name], now)
     return status
 
@@ -65,8 +88,8 @@ def _store(node: Node, report: Report, now: datetime) -> str:
     status = {"ok": Status.OK, "paused": Status.PAUSED, "error": Status.NVML_ERROR}[report.state]
     columns = {
         "asked_at": now,
-        "instance": report.agent_instance[:64],
-        "version": report.agent_version[:40],
+        "instance": report.agent_instance,
+        "version": report.agent_version,
         "clock_skew_seconds": report.sent_at - now.timestamp(),
         "pods_error": (report.pods_error or "") if report.pods is None else "",
         "xid_sequence": report.xid_sequence,
@@ -74,14 +97,14 @@ def _store(node: Node, report: Report, now: datetime) -> str:
     if status == Status.OK:
         columns |= {
             "reported_at": now,
-            "driver_version": (report.driver_version or "")[:40],
-            "cuda_version": (report.cuda_version or "")[:20],
+            "driver_version": report.driver_version or "",
+            "cuda_version": report.cuda_version or "",
         }
         _store_readings(node, report, now)
     if report.pods is not None:
         store_devices(node, report.pods)
-    store_xids(node, _new_xids(node, before, report, now))
-    set_agent(node, status, report.reason or "", now, **columns)
+    store_xids(node, new_xids(node, before, report, now))
+    set_agent(node, status, plain(report.reason or ""), now, **fit(AgentState, columns))
     recount(node.cluster, [node.name], now)
     return status
 
@@ -113,32 +136,3 @@ def _row(gpu: Gpu, now: datetime) -> ReadingRow:
         utilization_percent=gpu.utilization_percent,
         temperature_celsius=gpu.temperature_celsius,
     )
-
-
-def _new_xids(
-    node: Node, before: AgentState | None, report: Report, now: datetime
-) -> list[XidEvent]:
-    """XIDs not seen yet, and one gap row when some can have been missed (design.md section 9)."""
-    same = before is not None and before.instance == report.agent_instance
-    seen = before.xid_sequence if before is not None and same else 0
-    fresh = [xid for xid in report.xids if xid.sequence > seen]
-    events = [
-        XidEvent(
-            node=node,
-            at=now - timedelta(seconds=max(0.0, xid.age_seconds)),
-            gpu_uuid=xid.gpu_uuid or "",
-            code=xid.code,
-            agent_instance=report.agent_instance[:64],
-            sequence=xid.sequence,
-        )
-        for xid in fresh
-    ]
-    restarted = before is not None and bool(before.instance) and not same
-    overflowed = bool(fresh) and fresh[0].sequence > seen + 1
-    if restarted or overflowed:
-        events.append(
-            XidEvent(
-                node=node, at=now, agent_instance=report.agent_instance[:64], sequence=-seen - 1
-            )
-        )
-    return events

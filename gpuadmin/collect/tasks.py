@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from celery import shared_task
 from django.conf import settings
+from django.utils import timezone
 
-from gpuadmin.collect.poll import begin_cycle, end_cycle, poll_shard, shards
+from gpuadmin.collect.findings import refresh_findings
+from gpuadmin.collect.poll import begin_cycle, end_shard, forget_shards, poll_shard, shards
 from gpuadmin.fleet.models import Cluster
-from gpuadmin.fleet.queries import clusters
+from gpuadmin.fleet.queries import the_cluster
 
 
 @shared_task(ignore_result=True)
 def poll() -> None:
-    """One cycle over every cluster: small ones here, the shards of large ones each as a task."""
+    """One cycle: a small cluster's agents here, each further shard of a large one as a task."""
     begin_cycle()
-    for cluster in clusters():
-        found = shards(cluster)
-        for shard in found[1:]:
-            poll_nodes.apply_async((shard,), expires=settings.POLL_SECONDS)
-        outcome = poll_shard(found[0]) if found else Counter[str]()
-        end_cycle(Cluster.objects.get(pk=cluster.pk), outcome)
+    cluster = the_cluster()
+    if cluster is None:
+        return  # the watcher makes the row when it first runs
+    first, *more = shards(cluster) or [[]]
+    forget_shards(cluster, 1 + len(more))
+    for number, shard in enumerate(more, start=1):
+        poll_nodes.apply_async((cluster.pk, number, shard), expires=settings.POLL_SECONDS)
+    end_shard(cluster, 0, poll_shard(first))
+    refresh_findings(cluster, timezone.now())
 
 
 @shared_task(ignore_result=True)
-def poll_nodes(node_ids: list[int]) -> None:
+def poll_nodes(cluster_id: int, number: int, node_ids: list[int]) -> None:
     """One further shard of a cycle."""
-    poll_shard(node_ids)
+    end_shard(Cluster.objects.get(pk=cluster_id), number, poll_shard(node_ids))

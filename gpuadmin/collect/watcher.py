@@ -6,6 +6,7 @@ import logging
 import queue
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 
 from django.db import DatabaseError, close_old_connections, transaction
@@ -72,14 +73,24 @@ class Watcher:
         return True
 
     def _feed_nodes(self) -> None:
-        for change in stream(self.client, "/api/v1/nodes", structs.Node, sleep=self._sleep):
-            if not self._put(FromNodes(change)):
-                return
+        changes = stream(self.client, "/api/v1/nodes", structs.Node, sleep=self._sleep)
+        self._feed(FromNodes(change) for change in changes)
 
     def _feed_pods(self) -> None:
-        for change in stream(self.client, "/api/v1/pods", structs.Pod, sleep=self._sleep):
-            if not self._put(FromPods(change)):
-                return
+        changes = stream(self.client, "/api/v1/pods", structs.Pod, sleep=self._sleep)
+        self._feed(FromPods(change) for change in changes)
+
+    def _feed(self, changes: Iterator[FromStream]) -> None:
+        """Hand changes over until nobody takes them. A stream that breaks in a way that nobody
+        foresaw ends the turn: a leader that reads nothing must not go on leading."""
+        try:
+            for change in changes:
+                if not self._put(change):
+                    return
+        except Exception:
+            log.exception("A stream broke off; the watch starts again.")
+        finally:
+            self._ended.set()
 
     def _put(self, change: FromStream) -> bool:
         """False when nobody takes changes any more."""
@@ -92,7 +103,7 @@ class Watcher:
     def _write_until_ended(self) -> None:
         renew = _Every(RENEW_SECONDS, first=False)
         findings = _Every(FINDINGS_SECONDS, first=False)
-        while not self.stop.is_set():
+        while not (self.stop.is_set() or self._ended.is_set()):
             changes = self._collect()
             if renew.due() and not self.leader.claim(timezone.now()):
                 raise LostLeadershipError
@@ -119,6 +130,7 @@ class Watcher:
         with transaction.atomic():
             cluster = self.leader.check()
             self.batch.apply(cluster, changes, timezone.now())
+            self.leader.prolong()  # a first list may take longer than the lease
 
 
 class _Every:

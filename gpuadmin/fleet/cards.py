@@ -11,8 +11,16 @@ from django.conf import settings
 
 from agent.contract.report import Gpu as GpuReport
 from agent.contract.report import MigInstance as InstanceReport
+from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import Gpu, MigInstance, Node
 from gpuadmin.planning.reports import reading
+
+_STORED = [
+    field.name for field in Gpu._meta.fields if field.name not in ("id", "node", "first_seen")
+]
+_OF_INSTANCE = [
+    field.name for field in MigInstance._meta.fields if field.name not in ("id", "gpu", "uuid")
+]
 
 
 def store_cards(
@@ -23,22 +31,28 @@ def store_cards(
     ``held`` are the UUIDs of cards of which a pod holds a part, None when not known. Returns the
     cards of which this report had a reading.
     """
-    known = {gpu.uuid: gpu for gpu in node.gpus.all()}
+    known = {gpu.uuid: gpu for gpu in node.gpus.prefetch_related("instances")}
     told = {report.uuid for report in reports if report.uuid}
-    read = []
+    taken: list[tuple[Gpu, GpuReport]] = []
     for report in reports:
         gpu = _known_card(known, report, told) or Gpu(node=node, first_seen=now)
         known.pop(gpu.uuid, None)
         gpu.uuid = report.uuid or gpu.uuid or unread_uuid(report.index)
         _take(gpu, report, held, now)
-        gpu.save()
-        if report.state == "ok":
-            _store_instances(gpu, report.mig_instances)
-            read.append(gpu)
+        taken.append((gpu, report))
     for gpu in known.values():
         _set_state(gpu, Gpu.State.MISSING, "The driver no longer counts this card.", now)
-        gpu.save(update_fields=["state", "state_since", "error"])
-    return read
+    _save([*(gpu for gpu, _ in taken), *known.values()])
+    read = [(gpu, report) for gpu, report in taken if report.state == "ok"]
+    _store_instances(read)
+    return [gpu for gpu, _ in read]
+
+
+def _save(gpus: list[Gpu]) -> None:
+    """In two queries, however many cards."""
+    Gpu.objects.bulk_create([gpu for gpu in gpus if gpu.pk is None])
+    stored = [gpu for gpu in gpus if not gpu._state.adding]
+    Gpu.objects.bulk_update(stored, _STORED)
 
 
 def unread_uuid(index: int) -> str:
@@ -62,9 +76,7 @@ def _take(gpu: Gpu, report: GpuReport, held: Set[str] | None, now: datetime) -> 
     if report.state != "ok":
         gpu.idle_since = None
         return
-    for name, value in _identity(report).items():
-        setattr(gpu, name, value)
-    for name, value in _readings(report).items():
+    for name, value in fit(Gpu, _identity(report) | _readings(report)).items():
         setattr(gpu, name, value)
     gpu.read_at = now
     gpu.idle_since = _idle_since(gpu, held, now)
@@ -73,7 +85,7 @@ def _take(gpu: Gpu, report: GpuReport, held: Set[str] | None, now: datetime) -> 
 def _set_state(gpu: Gpu, state: Gpu.State, error: str, now: datetime) -> None:
     if gpu.pk is None or gpu.state != state:
         gpu.state, gpu.state_since = state, now
-    gpu.error = error
+    gpu.error = plain(error)
 
 
 def _identity(report: GpuReport) -> dict[str, Any]:
@@ -104,25 +116,38 @@ def _readings(report: GpuReport) -> dict[str, Any]:
 
 
 def _idle_since(gpu: Gpu, held: Set[str] | None, now: datetime) -> datetime | None:
-    """Since when the card is held and unused; None when it is not, or that can't be known (C28)."""
-    measured = gpu.utilization_percent is not None and not gpu.mig_mode_current
-    if held is None or gpu.uuid not in held or not measured:
+    """Since when the card is held and unused; None when it is not, or can't be known (C28).
+
+    One reading that is missing says nothing: what was known before stays.
+    """
+    if gpu.mig_mode_current or (held is not None and gpu.uuid not in held):
         return None
-    unused = (gpu.utilization_percent or 0) < settings.IDLE_PERCENT
-    return (gpu.idle_since or now) if unused else None
+    if held is None or gpu.utilization_percent is None:
+        return gpu.idle_since
+    return (gpu.idle_since or now) if gpu.utilization_percent < settings.IDLE_PERCENT else None
 
 
-def _store_instances(gpu: Gpu, reports: tuple[InstanceReport, ...]) -> None:
-    known = {instance.uuid: instance for instance in gpu.instances.all()}
-    for report in reports:
-        instance = known.pop(report.uuid, None) or MigInstance(gpu=gpu, uuid=report.uuid)
-        instance.profile = report.profile or ""
-        instance.gpu_instance_id = report.gpu_instance_id
-        instance.compute_instance_id = report.compute_instance_id
-        instance.compute_slices = report.compute_slices
-        instance.placement_start = report.placement_start
-        instance.placement_size = report.placement_size
-        instance.memory_total_bytes = report.memory_total_bytes
-        instance.memory_used_bytes = report.memory_used_bytes
-        instance.save()
-    MigInstance.objects.filter(pk__in=[instance.pk for instance in known.values()]).delete()
+def _store_instances(read: list[tuple[Gpu, GpuReport]]) -> None:
+    """In two queries, however many cards and instances."""
+    rows = [
+        MigInstance(gpu=gpu, uuid=each.uuid, **fit(MigInstance, _instance(each)))
+        for gpu, report in read
+        for each in report.mig_instances
+    ]
+    wanted = {(row.gpu_id, row.uuid) for row in rows}
+    known = [each for gpu, _ in read if gpu.pk for each in gpu.instances.all()]
+    gone = [each.pk for each in known if (each.gpu_id, each.uuid) not in wanted]
+    if gone:
+        MigInstance.objects.filter(pk__in=gone).delete()
+    MigInstance.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["gpu", "uuid"],
+        update_fields=_OF_INSTANCE,
+    )
+
+
+def _instance(report: InstanceReport) -> dict[str, Any]:
+    columns = {name: getattr(report, name) for name in _OF_INSTANCE}
+    memory = {name: reading(report, name) for name in ("memory_total_bytes", "memory_used_bytes")}
+    return columns | memory | {"profile": report.profile or ""}

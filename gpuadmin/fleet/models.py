@@ -90,7 +90,7 @@ class NodeResource(models.Model):
     """
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="resources")
-    name = models.CharField(max_length=253)
+    name = models.CharField(max_length=317)
     unit = models.CharField(max_length=10)
     physical = models.BigIntegerField(null=True)
     capacity = models.BigIntegerField(null=True)

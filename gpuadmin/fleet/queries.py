@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from gpuadmin.fleet.models import Cluster, Finding, Gpu, Heartbeat
 from gpuadmin.planning.unread import why_unread
 
 LATE_AFTER_CYCLES = 3
+KINDS = ("watch-nodes", "watch-pods", "poll")
+NEW_CLUSTER_SECONDS = 60  # so long may each cycle take to come for the first time
 # A card's measured columns, and what the wire calls those whose name differs.
 _MEASURED = (
     "memory_total_bytes",
@@ -40,14 +43,29 @@ def clusters() -> QuerySet[Cluster]:
 
 
 def the_cluster(name: str | None = None) -> Cluster | None:
-    """The cluster asked for, or the first: the pages hide the notion while there is one."""
-    found = clusters()
-    return (found.filter(name=name) if name else found).first()
+    """The cluster asked for, else that of the settings, else the first (before it is known)."""
+    if name:
+        return clusters().filter(name=name).first()
+    return clusters().filter(name=settings.CLUSTER_NAME).first() or clusters().first()
 
 
 def freshness(cluster: Cluster, now: datetime) -> list[Freshness]:
-    """One entry per kind of cycle; late after three missed cycles or when the last one failed."""
-    return [_freshness(beat, now) for beat in Heartbeat.objects.filter(cluster=cluster)]
+    """One entry per kind of cycle, those that never were included; late after three missed ones.
+
+    A poll in several shards (``poll``, ``poll-1`` …) is as fresh as its worst.
+    """
+    found: dict[str, list[Freshness]] = {kind: [] for kind in KINDS}
+    for beat in Heartbeat.objects.filter(cluster=cluster):
+        kind = "poll" if beat.kind.startswith("poll-") else beat.kind
+        found.setdefault(kind, []).append(_freshness(beat, kind, now))
+    young = (now - cluster.created_at).total_seconds() < NEW_CLUSTER_SECONDS
+    never = "It has not been seen to work yet."
+    return [
+        max(each, key=lambda f: (f.late, not f.ok, f.age_seconds or 0))
+        if each
+        else Freshness(kind, ok=young, late=not young, age_seconds=None, message=never)
+        for kind, each in found.items()
+    ]
 
 
 def open_findings(cluster: Cluster) -> QuerySet[Finding]:
@@ -79,7 +97,7 @@ def why_null(gpu: Gpu) -> dict[str, str]:
     }
 
 
-def _freshness(beat: Heartbeat, now: datetime) -> Freshness:
+def _freshness(beat: Heartbeat, kind: str, now: datetime) -> Freshness:
     age = (now - beat.ok_at).total_seconds() if beat.ok_at else None
     late = age is None or age > LATE_AFTER_CYCLES * beat.expected_seconds
-    return Freshness(beat.kind, beat.ok, late, age, beat.message)
+    return Freshness(kind, beat.ok, late, age, beat.message)

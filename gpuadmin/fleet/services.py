@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
+from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node, NodeResource
 from gpuadmin.planning.facts import ResourceRow
 
@@ -27,8 +29,19 @@ class FindingFact:
     node_name: str = ""
 
     @property
+    def uid(self) -> str:
+        """``object_uid`` as it is stored: one that is too long is hashed, so that none collide."""
+        text = plain(self.object_uid)
+        return text if len(text) <= 80 else hashlib.sha256(text.encode()).hexdigest()
+
+    @property
     def key(self) -> tuple[str, str, str]:
-        return self.code, self.object_kind, self.object_uid
+        return self.code, self.object_kind, self.uid
+
+    def columns(self) -> dict[str, Any]:
+        """What of a finding may change while it is open."""
+        names = ("severity", "object_name", "node_name", "sentence", "advice")
+        return fit(Finding, {name: getattr(self, name) for name in names})
 
 
 def ensure_cluster(name: str) -> Cluster:
@@ -117,9 +130,11 @@ def sync_findings(
     One that comes back within an hour is the same row again, counted; ``first_seen`` stays.
     """
     found = {fact.key: fact for fact in facts}
-    rows = Finding.objects.select_for_update().filter(
-        cluster=cluster, code__in=list(codes), resolved_at__isnull=True
-    )
+    with connection.cursor() as cursor:  # the poll and the watcher come here at the same time
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('gpuadmin.findings'), %s)", [cluster.pk]
+        )
+    rows = Finding.objects.filter(cluster=cluster, code__in=list(codes), resolved_at__isnull=True)
     for row in rows:
         fact = found.pop((row.code, row.object_kind, row.object_uid), None)
         if fact is None:
@@ -133,8 +148,8 @@ def sync_findings(
 
 def _refresh(row: Finding, fact: FindingFact, now: datetime) -> None:
     row.last_seen = now
-    row.sentence, row.advice, row.severity = fact.sentence, fact.advice, fact.severity
-    row.object_name, row.node_name = fact.object_name, fact.node_name
+    for name, value in fact.columns().items():
+        setattr(row, name, value)
     row.save()
 
 
@@ -145,7 +160,7 @@ def _open(cluster: Cluster, fact: FindingFact, now: datetime) -> None:
             cluster=cluster,
             code=fact.code,
             object_kind=fact.object_kind,
-            object_uid=fact.object_uid,
+            object_uid=fact.uid,
         )
         .order_by("-last_seen")
         .first()
@@ -158,15 +173,11 @@ def _open(cluster: Cluster, fact: FindingFact, now: datetime) -> None:
     Finding.objects.create(
         cluster=cluster,
         code=fact.code,
-        severity=fact.severity,
         object_kind=fact.object_kind,
-        object_uid=fact.object_uid,
-        object_name=fact.object_name,
-        node_name=fact.node_name,
-        sentence=fact.sentence,
-        advice=fact.advice,
+        object_uid=fact.uid,
         first_seen=now,
         last_seen=now,
+        **fact.columns(),
     )
 
 

@@ -19,6 +19,7 @@ from gpuadmin.kube.connection import Connection
 
 T = TypeVar("T")
 PAGE_SIZE = 500
+MIN_RETRY_SECONDS = 1.0  # a server that says 0 or less means soon, not at once
 MAX_BODY_BYTES = 64 * 1024 * 1024
 PatchKind = Literal["merge", "strategic-merge", "json"]
 _PATCH_TYPES = {
@@ -178,8 +179,7 @@ class KubeClient:
     ) -> urllib3.BaseHTTPResponse:
         url = self.connection.server + path + ("?" + urlencode(params) if params else "")
         headers = {"Accept": "application/json", "User-Agent": "gpuadmin"}
-        authorization = self.connection.authorization()
-        if authorization:
+        if authorization := self._authorization():
             headers["Authorization"] = authorization
         if content_type:
             headers["Content-Type"] = content_type
@@ -200,6 +200,14 @@ class KubeClient:
                 f"The API server at {self.connection.server} can't be reached: {_short(error)}"
             ) from error
         return response
+
+    def _authorization(self) -> str | None:
+        """Raises ``Unreachable`` when the token can't be had: a file that is being rotated, an
+        exec plugin that fails. It is no reason to stop reading for ever (C37)."""
+        try:
+            return self.connection.authorization()
+        except Exception as error:  # the kubernetes package's own, or whatever a plugin raises
+            raise errors.Unreachable(f"We can't sign in: {_short(error)}") from error
 
 
 def decode(body: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -238,6 +246,7 @@ def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> errors
         seconds = float(wait) if wait.isdigit() else None
         if seconds is None:
             seconds = (status.details and status.details.retryAfterSeconds) or 1.0
+        seconds = max(seconds, MIN_RETRY_SECONDS)
         return errors.Busy(sentence, retry_after_seconds=seconds, reason=reason, status=code)
     kinds: dict[int, type[errors.KubeError]] = {
         400: errors.Invalid,

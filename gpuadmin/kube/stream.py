@@ -18,6 +18,7 @@ from gpuadmin.kube.client import KubeClient, decode
 from gpuadmin.kube.objects import T, Unreadable, identity, reader
 
 MAX_BACKOFF_SECONDS = 60.0
+MAX_TOLD_SECONDS = 600.0  # as long as a server may tell us to wait
 FORBIDDEN_RETRY_SECONDS = 60.0
 
 
@@ -128,7 +129,7 @@ def _raise(status: structs.ErrorObject) -> None:
 
 def _pause(error: errors.KubeError, failures: int, jitter: Callable[[], float]) -> float:
     if isinstance(error, errors.Busy):
-        return min(error.retry_after_seconds, MAX_BACKOFF_SECONDS) * (1 + 0.1 * jitter())
+        return min(error.retry_after_seconds, MAX_TOLD_SECONDS) * (1 + 0.1 * jitter())
     if isinstance(error, errors.Forbidden):
         return FORBIDDEN_RETRY_SECONDS
     return _backoff(failures, jitter)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from gpuadmin.planning.facts import CardAccount, CardFact, NodeFacts, Policy, ResourceRow, Use
-from gpuadmin.planning.resources import ResourceName, replicas
+from gpuadmin.planning.facts import (
+    MAX_CARDS,
+    CardAccount,
+    CardFact,
+    NodeFacts,
+    Note,
+    Policy,
+    ResourceRow,
+    Use,
+)
+from gpuadmin.planning.resources import ResourceName, labelled, replicas
 
 
 def cards_of_agent(
@@ -20,6 +29,10 @@ def cards_of_agent(
         is_held = None if held is None else card.uuid in held
         use, reason = _use(card, is_held, policy)
         if use is Use.FREE:
+            if facts.pods is None:
+                unknown = "pods can't be listed, so nobody knows whether it is promised"
+                accounts.append(CardAccount(card.uuid, card.index, Use.UNKNOWN, False, unknown))
+                continue
             cut = card.mig or not any(r.unit == "card" for r in rows)
             left = part_left if cut else whole_left
             if left <= 0:
@@ -81,10 +94,10 @@ def cards_of_api(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> tuple[CardA
     """
     whole = next((row for row in rows if row.name == "nvidia.com/gpu"), None)
     label = facts.labels.get("nvidia.com/gpu.count", "")
-    owned = int(label) if label.isdigit() else 0
+    owned = labelled(label, MAX_CARDS)
     factor = replicas(facts.labels, ResourceName("nvidia.com/gpu", "card"))
     if owned == 0 and whole is not None and whole.capacity:
-        owned = max(0, whole.capacity) // factor
+        owned = 0 if whole.note is Note.FAULT else max(0, whole.capacity) // factor
     counted = [row for row in rows if row.unit in ("card", "slot")]
     held = min(owned, sum(row.requested or 0 for row in counted))
     if unknown := _why_unknown(facts, rows):

@@ -6,8 +6,15 @@ Rules: design.md section 1 and 9 "Counting"; cases C01, C02, C08, C09, C11, C13.
 from __future__ import annotations
 
 from gpuadmin.planning.cards import cards_of_agent, cards_of_api
-from gpuadmin.planning.facts import NodeAccount, NodeFacts, Note, Policy, ResourceRow
-from gpuadmin.planning.resources import ResourceName, Unit, profile_in_name, recognise, replicas
+from gpuadmin.planning.facts import MAX_CARDS, NodeAccount, NodeFacts, Note, Policy, ResourceRow
+from gpuadmin.planning.resources import (
+    MAX_REPLICAS,
+    ResourceName,
+    Unit,
+    profile_in_name,
+    recognise,
+    replicas,
+)
 
 
 def account(facts: NodeFacts, policy: Policy) -> NodeAccount:
@@ -42,10 +49,7 @@ def _row(facts: NodeFacts, resource: ResourceName, closed: str) -> ResourceRow:
         requested = sum(pod.requests.get(resource.name, 0) for pod in facts.pods)
     physical = _physical(facts, resource)
     stale = physical == 0 and facts.cards is not None and (allocatable or 0) > 0
-    fault = any(
-        value is not None and (value < 0 or (capacity is not None and value > max(capacity, 0)))
-        for value in (capacity, allocatable)
-    )
+    fault = _is_fault(facts, resource, capacity, allocatable)
     note = Note.FAULT if fault else Note.STALE if stale else None
     free = over = free_now = unavailable = None
     if allocatable is not None and requested is not None:
@@ -72,6 +76,19 @@ def _row(facts: NodeFacts, resource: ResourceName, closed: str) -> ResourceRow:
         unavailable=unavailable,
         why="stale name" if note is Note.STALE else "data fault" if note else closed,
         note=note,
+    )
+
+
+def _is_fault(
+    facts: NodeFacts, resource: ResourceName, capacity: int | None, allocatable: int | None
+) -> bool:
+    """A value outside 0..capacity (C01), or more devices than a machine can have."""
+    most = MAX_CARDS * replicas(facts.labels, resource) * (MAX_REPLICAS if resource.renamed else 1)
+    if resource.nvidia and (capacity or 0) > most:
+        return True
+    return any(
+        value is not None and (value < 0 or (capacity is not None and value > max(capacity, 0)))
+        for value in (capacity, allocatable)
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from gpuadmin.planning.resources import Unit
 
+MAX_CARDS = 512  # on one node: more is a data fault (16 cards of 7 slices each are 112)
 CardState = Literal["ok", "lost", "missing", "error"]
 
 

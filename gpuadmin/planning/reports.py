@@ -5,11 +5,18 @@ Cases C29, C40; faults 14 and 17. A report is taken whole or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from agent.contract.report import Gpu, Report
+from agent.contract.report import Gpu, MigInstance, Process, Report
+from gpuadmin.planning.resources import MAX_REPLICAS
 
 MAX_GPUS = 64
+MAX_INSTANCES = 32  # of one card
+MAX_DEVICES = 100_000
+MAX_AGE_SECONDS = 10 * 365 * 86400
+_UINT32 = 2**32
+_BIGINT = 2**62
+_SMALL = 2**15 - 1
 LIMITS: Mapping[str, tuple[float, float]] = {
     # A reading outside is impossible and becomes unknown, never clipped (design.md section 4).
     "utilization_percent": (0, 100),
@@ -42,21 +49,79 @@ def wrong_identity(
 
 def impossible(report: Report) -> str:
     """What makes the whole report unbelievable; "" when nothing does."""
+    return next((told for told in _doubts(report) if told), "")
+
+
+def _doubts(report: Report) -> Iterator[str]:
     if len(report.gpus) > MAX_GPUS:
-        return f"It reports {len(report.gpus)} cards; more than {MAX_GPUS} is not believed."
+        yield f"It reports {len(report.gpus)} cards; more than {MAX_GPUS} is not believed."
+    if any(len(gpu.mig_instances) > MAX_INSTANCES for gpu in report.gpus):
+        yield f"It reports more than {MAX_INSTANCES} MIG instances of one card."
     uuids = [gpu.uuid for gpu in report.gpus if gpu.uuid]
     uuids += [instance.uuid for gpu in report.gpus for instance in gpu.mig_instances]
     if len(set(uuids)) != len(uuids):
-        return "It reports one UUID twice."
+        yield "It reports one UUID twice."
     if len({gpu.index for gpu in report.gpus}) != len(report.gpus):
-        return "It reports one card index twice."
-    if any(gpu.index < 0 or len(gpu.uuid or "") > 80 for gpu in report.gpus):
-        return "It reports a card that can't be."
+        yield "It reports one card index twice."
+    if not all(map(_may_be, report.gpus)):
+        yield "It reports a card that can't be."
+    if not all(_is_xid(xid.code, xid.sequence, xid.age_seconds) for xid in report.xids):
+        yield "It reports an XID that can't be."
+    numbers = 0 <= report.xid_sequence < _BIGINT and abs(report.sent_at) <= _UINT32
+    if not (numbers and 0 <= (report.xids_from or 0) <= MAX_AGE_SECONDS):
+        yield "It reports a time or a number that can't be."
+    yield _doubt_of_devices(report)
+
+
+def _may_be(gpu: Gpu) -> bool:
+    names = [gpu.uuid or "", *(instance.uuid for instance in gpu.mig_instances)]
+    return (
+        0 <= gpu.index < 4096
+        and all(len(name) <= 80 and "\0" not in name for name in names)
+        and 0 <= gpu.unreadable_processes < _UINT32 // 2
+        and all(map(_is_instance, gpu.mig_instances))
+        and all(map(_is_process, gpu.processes or ()))
+    )
+
+
+def _is_instance(instance: MigInstance) -> bool:
+    numbers = (
+        instance.gpu_instance_id,
+        instance.compute_instance_id,
+        instance.compute_slices,
+        instance.placement_start,
+        instance.placement_size,
+    )
+    return all(number is None or 0 <= number <= _SMALL for number in numbers)
+
+
+def _is_process(process: Process) -> bool:
+    used = process.memory_used_bytes
+    return 0 < process.pid < _UINT32 and (used is None or 0 <= used < _BIGINT)
+
+
+def _is_xid(code: int, sequence: int, age_seconds: float) -> bool:
+    return (
+        0 <= code < _UINT32 // 2 and 0 < sequence < _BIGINT and 0 <= age_seconds <= MAX_AGE_SECONDS
+    )
+
+
+def _doubt_of_devices(report: Report) -> str:
+    devices = [device for holder in report.pods or () for device in holder.devices]
+    if len(devices) > MAX_DEVICES:
+        return f"It reports more than {MAX_DEVICES} devices."
+    ids = [device.gpu_uuid or "" for device in devices] + [
+        device.mig_uuid or "" for device in devices
+    ]
+    if any(len(name) > 80 or "\0" in name for name in ids):
+        return "It reports a device of a card that can't be."
+    if any(device.slot is not None and not 0 <= device.slot < MAX_REPLICAS for device in devices):
+        return "It reports a slot that can't be."
     return ""
 
 
-def reading(gpu: Gpu, field: str) -> int | float | None:
-    """One measured field of a card; None when unknown or outside its physical range."""
+def reading(gpu: Gpu | MigInstance, field: str) -> int | float | None:
+    """One measured field of a card or instance; None when unknown or outside its physical range."""
     value: int | float | None = getattr(gpu, field)
     low, high = LIMITS[field]
     return value if value is not None and low <= value <= high else None

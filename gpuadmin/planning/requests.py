@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gpuadmin.planning.resources import count, recognise
+from gpuadmin.planning.resources import asked, recognise
 
 Quantities = Mapping[str, str | int]
 
@@ -20,7 +20,7 @@ class ContainerRequest:
 
     def amount(self, name: str) -> int:
         """Only limits given: they are the request (Kubernetes defaults it so)."""
-        return count(self.requests.get(name, self.limits.get(name, 0))) or 0
+        return asked(self.requests.get(name, self.limits.get(name, 0)))
 
 
 def effective_requests(
@@ -37,7 +37,7 @@ def effective_requests(
     totals = {name: _effective(name, init, containers) for name in _names([*init, *containers])}
     for name, amount in (overhead or {}).items():
         if recognise(name):
-            totals[name] = totals.get(name, 0) + (count(amount) or 0)
+            totals[name] = totals.get(name, 0) + asked(amount)
     return {name: total for name, total in sorted(totals.items()) if total > 0}
 
 

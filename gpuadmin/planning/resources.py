@@ -16,6 +16,9 @@ Unit = Literal["card", "slice", "slot", "other"]
 _NVIDIA = re.compile(
     r"nvidia\.com/(?P<base>gpu|mig-(?P<profile>[a-z0-9][a-z0-9.\-]*?))(?P<shared>\.shared)?"
 )
+MAX_NAME = 317  # a prefix of 253 characters, "/", a name of 63
+MAX_COUNT = 10**12  # more is not believed; sums of it stay far below a bigint
+MAX_REPLICAS = 65_536
 _OTHER = re.compile(r"[a-z0-9.\-]+/.*(gpu|gaudi|npu|tpu|neuron|xpu|i915|accelerator).*", re.I)
 
 
@@ -40,7 +43,9 @@ class ResourceName:
 
 
 def recognise(name: str) -> ResourceName | None:
-    """None when the name is no accelerator's."""
+    """None when the name is no accelerator's, or longer than a name can be."""
+    if len(name) > MAX_NAME:
+        return None
     match = _NVIDIA.fullmatch(name)
     if match:
         shared = match["shared"] is not None
@@ -55,10 +60,18 @@ def profile_in_name(profile: str) -> str:
 
 
 def count(text: str | int | None) -> int | None:
-    """An extended resource's count; they are integers. None when it is no integer at all."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(-?\d+)(k|M|G|Ki|Mi|Gi)?", str(text))
+    """An extended resource's count; they are integers. None when it is none, or past belief."""
+    found = _integer(text)
+    return found if found is not None and abs(found) <= MAX_COUNT else None
+
+
+def asked(text: str | int | None) -> int:
+    """How many a container asks for: what is past belief is as much as can be, never nothing."""
+    return min(max(_integer(text) or 0, 0), MAX_COUNT)
+
+
+def _integer(text: str | int | None) -> int | None:
+    match = re.fullmatch(r"(-?[0-9]{1,19})(k|M|G|Ki|Mi|Gi)?", str(text))
     if not match:
         return None
     scale = {"k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
@@ -69,4 +82,10 @@ def replicas(labels: Mapping[str, str], resource: ResourceName) -> int:
     """How many slots one device of this name is shared into, by GFD's labels; 1 when not."""
     key = f"mig-{resource.profile}.replicas" if resource.profile else "gpu.replicas"
     text = labels.get(f"nvidia.com/{key}", "")
-    return int(text) if text.isdigit() and int(text) > 1 else 1
+    return max(1, labelled(text, MAX_REPLICAS))
+
+
+def labelled(text: str, most: int) -> int:
+    """A count that a label gives; 0 when it is none, or more than ``most``."""
+    found = _integer(text) or 0
+    return found if 0 <= found <= most else 0

@@ -68,7 +68,8 @@ def records(
     found = list(nodes.order_by("name"))
     gpus = _by_node(Gpu.objects.filter(node__in=found).prefetch_related("instances"))
     devices = _by_node(PodDevice.objects.filter(node__in=found))
-    pods = None if cluster.pods_observed_at is None or cluster.pods_forbidden else _pods(cluster)
+    known = cluster.pods_observed_at is not None and not cluster.pods_forbidden
+    pods = _pods(cluster, found if names is not None else None) if known else None
     return [
         _record(
             node,
@@ -88,10 +89,12 @@ def _by_node(rows: Iterable[Row]) -> dict[int, list[Row]]:
     return found
 
 
-def _pods(cluster: Cluster) -> dict[str, list[Pod]]:
-    """Pods that count, by node: bound, present and not finished (C04, C07)."""
+def _pods(cluster: Cluster, nodes: list[Node] | None) -> dict[str, list[Pod]]:
+    """Pods that count, by node: bound, present and not finished (C04, C07). None: on all nodes."""
     found: dict[str, list[Pod]] = defaultdict(list)
     bound = Pod.objects.filter(cluster=cluster, gone_at__isnull=True).exclude(node_name="")
+    if nodes is not None:
+        bound = bound.filter(node_name__in=[node.name for node in nodes])
     for pod in bound.exclude(phase__in=FINISHED).order_by("namespace", "name"):
         found[pod.node_name].append(pod)
     return found

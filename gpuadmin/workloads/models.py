@@ -46,7 +46,7 @@ class PodDevice(models.Model):
     namespace = models.CharField(max_length=253)
     pod_name = models.CharField(max_length=253)
     container = models.CharField(max_length=253)
-    resource = models.CharField(max_length=253)
+    resource = models.CharField(max_length=317)
     device_id = models.TextField()
     gpu_uuid = models.CharField(max_length=80, blank=True)
     mig_uuid = models.CharField(max_length=80, blank=True)

@@ -9,12 +9,14 @@ from typing import Any
 from django.db import transaction
 
 from agent.contract.report import PodDevices
+from gpuadmin.fleet.fitting import plain
 from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.fleet.services import store_resources
 from gpuadmin.planning.resources import recognise
 from gpuadmin.workloads.facts import records
 from gpuadmin.workloads.models import Pod, PodDevice
 
+MAX_DEVICE_ID = 1000
 _WATCHED = [f.name for f in Pod._meta.fields if f.name not in ("id", "cluster", "uid")]
 
 
@@ -53,7 +55,7 @@ def forget_pods(cluster: Cluster, uids: Iterable[str], now: datetime) -> set[str
 def store_devices(node: Node, pods: tuple[PodDevices, ...]) -> None:
     """Replace what the node's containers hold; nothing is written when nothing changed."""
     wanted = {
-        _key(holder, device.id): (holder, device)
+        _key(holder, device.id): device
         for holder in pods
         if recognise(holder.resource)  # the kubelet lists every plugin's devices, not only GPUs
         for device in holder.devices
@@ -66,17 +68,17 @@ def store_devices(node: Node, pods: tuple[PodDevices, ...]) -> None:
     PodDevice.objects.bulk_create(
         PodDevice(
             node=node,
-            namespace=holder.namespace,
-            pod_name=holder.pod,
-            container=holder.container,
-            resource=holder.resource,
-            device_id=device.id,
+            namespace=key[0],
+            pod_name=key[1],
+            container=key[2],
+            resource=key[3],
+            device_id=key[4],
             gpu_uuid=device.gpu_uuid or "",
             mig_uuid=device.mig_uuid or "",
             slot=device.slot,
             recognised=device.recognised,
         )
-        for key, (holder, device) in wanted.items()
+        for key, device in wanted.items()
         if key not in known
     )
 
@@ -94,4 +96,6 @@ def recount(cluster: Cluster, node_names: Iterable[str], now: datetime) -> None:
 
 
 def _key(holder: PodDevices, device_id: str) -> tuple[str, str, str, str, str]:
-    return holder.namespace, holder.pod, holder.container, holder.resource, device_id
+    names = (holder.namespace, holder.pod, holder.container)
+    namespace, pod, container = (plain(name)[:253] for name in names)
+    return namespace, pod, container, holder.resource, plain(device_id)[:MAX_DEVICE_ID]

@@ -69,6 +69,9 @@ class Fleet:
             self.run_pod(holder.pod)
         return take(self.node.pk, Answer(self.endpoint, Outcome.OK, report), self.now)
 
+    def pass_minutes(self, minutes: float) -> None:
+        self.now += timedelta(minutes=minutes)
+
     def run_pod(self, name: str) -> Pod:
         """A pod of namespace team that asks for a card and is bound to the node."""
         columns = {"phase": "Running", "node_name": "n1", "requests": {GPU: 1}}

@@ -94,13 +94,14 @@ def test_retry_after_is_taken_from_the_header_or_the_body() -> None:
         (429, {"Retry-After": "7"}, status(429)),
         (429, {}, status(429, details={"retryAfterSeconds": 9})),
         (503, {}, b"<html>busy</html>"),
+        (429, {"Retry-After": "0"}, status(429)),
     ) as (client, _):
         waits = []
-        for _ in range(3):
+        for _ in range(4):
             with pytest.raises(errors.Busy) as caught:
                 client.get("/x")
             waits.append(caught.value.retry_after_seconds)
-    assert waits == [7, 9, 1]
+    assert waits == [7, 9, 1, 1]  # 0 means soon: no hot loop
 
 
 def test_a_list_is_read_in_pages_of_500_and_a_broken_page_gives_nothing() -> None:
@@ -134,6 +135,15 @@ def test_a_patch_says_which_kind_it_is_and_signs_in() -> None:
     assert headers[0]["Content-Type"] == "application/merge-patch+json"
     assert headers[1]["Content-Type"] == "application/json-patch+json"
     assert headers[0]["Authorization"] == "Bearer t"
+
+
+def test_a_token_that_cannot_be_had_is_unreachable_not_the_end_of_reading() -> None:
+    def rotated_away() -> str:
+        raise FileNotFoundError("/var/run/secrets/token")
+
+    client = KubeClient(Connection("http://127.0.0.1:9", rotated_away))
+    with pytest.raises(errors.Unreachable, match="can't sign in"):
+        client.get("/version")
 
 
 def test_a_server_that_is_not_there_is_one_clear_sentence() -> None:

@@ -190,7 +190,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(max_length=253)),
+                ("name", models.CharField(max_length=317)),
                 ("unit", models.CharField(max_length=10)),
                 ("physical", models.BigIntegerField(null=True)),
                 ("capacity", models.BigIntegerField(null=True)),

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ("namespace", models.CharField(max_length=253)),
                 ("pod_name", models.CharField(max_length=253)),
                 ("container", models.CharField(max_length=253)),
-                ("resource", models.CharField(max_length=253)),
+                ("resource", models.CharField(max_length=317)),
                 ("device_id", models.TextField()),
                 ("gpu_uuid", models.CharField(blank=True, max_length=80)),
                 ("mig_uuid", models.CharField(blank=True, max_length=80)),
