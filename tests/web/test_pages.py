@@ -14,7 +14,7 @@ from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.fleet.models import AgentState, Cluster, Gpu, Heartbeat, Node
-from gpuadmin.workloads.models import Pod
+from gpuadmin.workloads.models import Pod, PodDevice
 from tests.web import world
 from tests.web.conftest import signed_in
 
@@ -251,6 +251,22 @@ def test_slices_are_drawn_to_scale_with_the_pods_in_them(cluster: Cluster, viewe
     assert slots.count("free</span>") == 2
     lost = page[page.index('id="gpu-7"') :]
     assert "still bound, cannot work" in lost
+
+
+def test_of_thousands_of_slots_sixteen_are_drawn_the_held_ones_first(
+    cluster: Cluster, viewer: Client
+) -> None:
+    device = PodDevice.objects.filter(node__name="l40s-02", slot=0).first()
+    assert device
+    PodDevice.objects.filter(pk=device.pk).update(slot=60_000)
+    page = html(viewer, "/nodes/l40s-02")
+    index = Gpu.objects.get(uuid=device.gpu_uuid).index
+    card = page[page.index(f'id="gpu-{index}"') :].split("</article>")[0]
+    assert card.count('class="blk') == 17
+    assert "slot 60001" in card
+    assert "60\u202f001 slots" in card
+    assert "and 59\u202f985 more" in card
+    assert f"of {60_001} slots held" in html(viewer, "/")
 
 
 def test_a_disabled_person_is_out_at_once(cluster: Cluster, viewer: Client) -> None:

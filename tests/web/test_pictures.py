@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from gpuadmin.web.pictures import text
-from gpuadmin.web.pictures.cards import percent
 from gpuadmin.web.pictures.heatmap import bucket
 from gpuadmin.web.pictures.operations import diff
 from gpuadmin.web.pictures.truth import cards_per_tick
@@ -57,8 +56,8 @@ def test_unknown_has_no_bucket_and_zero_has_the_first() -> None:
     assert bucket("hu", None) == ""
     assert bucket("hu", 0) == "hu0"
     assert bucket("hu", 100) == "hu9"
-    assert percent(None, 8) is None
-    assert percent(1, None) is None
+    assert text.percent(None, 8) is None
+    assert text.percent(1, None) is None
 
 
 @pytest.mark.parametrize(("cards", "tick"), [(73, 1), (200, 1), (201, 2), (900, 5), (1900, 10)])

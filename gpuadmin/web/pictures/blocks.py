@@ -8,7 +8,8 @@ from datetime import datetime
 
 from gpuadmin.fleet.queries import why_null
 from gpuadmin.planning.facts import Use
-from gpuadmin.web.pictures.cards import Card, Holder, Part, Slot, Tones, cards, tones
+from gpuadmin.web.pictures.cards import Card, Tones, cards, tones
+from gpuadmin.web.pictures.cuts import Holder, Part, Slot, Slots
 from gpuadmin.web.pictures.sentences import GLYPHS, sentence, words
 from gpuadmin.web.pictures.states import USE_WORDS
 from gpuadmin.web.pictures.text import DASH, and_list, gigabytes, thousands
@@ -63,8 +64,8 @@ def _box(card: Card, now: datetime) -> CardBox:
 def _blocks(card: Card) -> list[Block]:
     if card.cut == "mig":
         return [_part(part) for part in card.parts]
-    if card.cut == "slots":
-        return [_slot(slot) for slot in card.slots]
+    if card.slots:
+        return _slots(card.slots)
     return _whole(card)
 
 
@@ -83,6 +84,15 @@ def _part(part: Part) -> Block:
         memory,
         f"{part.profile}: " + and_list(map(str, part.holders)),
     )
+
+
+def _slots(slots: Slots) -> list[Block]:
+    drawn = [_slot(slot) for slot in slots.drawn]
+    if not slots.more:
+        return drawn
+    held = slots.held - sum(slot.holder is not None for slot in slots.drawn)
+    words = f"{thousands(held)} of them held" if held else "free"
+    return [*drawn, Block("un", f"and {thousands(slots.more)} more", value=words)]
 
 
 def _slot(slot: Slot) -> Block:

@@ -8,7 +8,8 @@ from datetime import datetime
 from itertools import groupby
 
 from gpuadmin.planning.facts import Use
-from gpuadmin.web.pictures.cards import Card, Part, cards, tones
+from gpuadmin.web.pictures.cards import Card, cards, tones
+from gpuadmin.web.pictures.cuts import Part
 from gpuadmin.web.pictures.sentences import sentence
 from gpuadmin.web.pictures.states import CORDONED, State, node_states
 from gpuadmin.web.pictures.text import DASH, count
@@ -148,7 +149,7 @@ def cell(card: Card, now: datetime) -> Cell:
         memory=_text(card.memory_percent),
         holder=_holder(card),
         temperature=_text(card.temperature_celsius),
-        pips=tuple(slot.holder is not None for slot in card.slots),
+        pips=tuple(s.holder is not None for s in card.slots.drawn) if card.slots else (),
     )
 
 
@@ -192,7 +193,7 @@ def _text(value: int | None) -> str:
 
 def _holder(card: Card) -> str:
     if card.slots:
-        return f"{sum(s.holder is not None for s in card.slots)}/{len(card.slots)}"
+        return f"{card.slots.held}/{card.slots.total}"
     return card.holders[0].letters if card.holders else ""
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from gpuadmin.planning.facts import Use
 from gpuadmin.web.pictures.cards import Card
-from gpuadmin.web.pictures.text import age, and_list
+from gpuadmin.web.pictures.text import age, and_list, count
 
 GLYPHS = {
     Use.BUSY: ("busy", "busy"),
@@ -35,9 +35,8 @@ def _clauses(card: Card, now: datetime) -> list[str]:
         cut = ", ".join(f"{n} × {name}" for name, n in profiles.items()) or "nothing"
         taken = sum(bool(part.holders) for part in card.parts)
         clauses.append(f"cut by MIG into {cut}, {taken} of {sum(profiles.values())} held")
-    elif card.cut == "slots":
-        taken = sum(slot.holder is not None for slot in card.slots)
-        clauses.append(f"time-sliced, {taken} of {len(card.slots)} slots held")
+    elif card.slots:
+        clauses.append(f"time-sliced, {card.slots.held} of {card.slots.total} slots held")
     elif card.holders:
         clauses.append("held by " + and_list(str(holder) for holder in card.holders))
     return [*clauses, *_readings(card)]
@@ -84,9 +83,9 @@ def words(card: Card, now: datetime) -> str:
         return card.reason + (f" since {_moment(card.gpu.state_since, now)}" if card.gpu else "")
     if card.cut == "mig":
         return "MIG " + mig_layout(card)
-    if card.cut == "slots":
+    if card.slots:
         whole = f"{mig_layout(card)} × " if card.parts else ""
-        return f"{whole}{len(card.slots)} slots"
+        return f"{whole}{count(card.slots.total, 'slot')}"
     if card.use is Use.IDLE:
         return "held, idle" + idle_for(card, now).removeprefix(" for")
     return {

@@ -55,6 +55,13 @@ def _gib(size: int | None) -> str:
     return f"{value:.1f}" if value < 10 and value != int(value) else f"{value:.0f}"
 
 
+def percent(part: int | None, whole: int | None) -> int | None:
+    """A share in whole percent; None when either is unknown."""
+    if part is None or not whole:
+        return None
+    return min(100, round(100 * part / whole))
+
+
 def full_model(name: str) -> str:
     """A product's name without the vendor: ``H100 80GB HBM3``."""
     return _VENDOR.sub("", name.replace("-", " ")).strip()
