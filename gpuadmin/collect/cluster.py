@@ -9,6 +9,7 @@ from django.conf import settings
 
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.kube import errors, structs
+from gpuadmin.kube.access import whoami
 from gpuadmin.kube.client import KubeClient, decode, path_of
 
 log = logging.getLogger(__name__)
@@ -16,13 +17,17 @@ SIMULATED_MARK = "gpuadmin-sim"
 
 
 def introduce(cluster: Cluster, client: KubeClient) -> None:
-    """Note server, version and whether it is a simulation. A failure leaves what was known."""
+    """Note server, version, our account and whether it is a simulation. A failure leaves what was
+    known."""
+    identity = whoami(client)
     columns: dict[str, object] = {"server": client.connection.server[:500]}
-    try:
-        version = decode(client.get("/version"), structs.Version).git_version
-        columns |= {"version": version[:60], "simulated": SIMULATED_MARK in version}
-    except errors.KubeError as error:
-        log.warning("%s", error.sentence)
+    if identity.version:
+        simulated = SIMULATED_MARK in identity.version
+        columns |= {"version": identity.version[:60], "simulated": simulated}
+    if identity.name:
+        columns["account"] = identity.name[:253]
+    if identity.error:
+        log.warning("%s", identity.error)
     Cluster.objects.filter(pk=cluster.pk).update(**columns)
 
 

@@ -6,6 +6,7 @@ them (contracts: ``system:basic-user``).
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -136,23 +137,47 @@ def grant_command(verbs: Sequence[str], need: Need, account: str) -> str:
 
 
 def _subject(account: str) -> str:
+    """The account's name comes from a token or an identity provider, and the line gets pasted."""
     if account.startswith(_SERVICE_ACCOUNT):
-        return f"--serviceaccount={account.removeprefix(_SERVICE_ACCOUNT)}"
-    return f"--user={account}"
+        return f"--serviceaccount={shlex.quote(account.removeprefix(_SERVICE_ACCOUNT))}"
+    return f"--user={shlex.quote(account)}"
 
 
 class Remembered(Generic[T]):
-    """A value that is asked for again after ``seconds``; concurrent callers ask once."""
+    """A value that is asked for again after ``seconds``, by one caller at a time.
+
+    That caller waits at most ``patience_seconds``; it and all others get the old value meanwhile,
+    None when there is none yet. So a server that hangs never holds up more than one of them.
+    """
 
     def __init__(
-        self, ask: Callable[[], T], seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        ask: Callable[[], T],
+        seconds: float,
+        *,
+        patience_seconds: float = 4.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ask, self._seconds, self._clock = ask, seconds, clock
+        self._patience = patience_seconds
         self._lock = threading.Lock()
-        self._value: tuple[float, T] | None = None
+        self._asking = False
+        self._at: float | None = None
+        self._value: T | None = None
 
-    def __call__(self) -> T:
+    def __call__(self) -> T | None:
         with self._lock:
-            if self._value is None or self._clock() - self._value[0] > self._seconds:
-                self._value = (self._clock(), self._ask())
-            return self._value[1]
+            fresh = self._at is not None and self._clock() - self._at <= self._seconds
+            if fresh or self._asking:
+                return self._value
+            self._asking = True
+        thread = threading.Thread(target=self._renew, daemon=True)
+        thread.start()
+        thread.join(self._patience)
+        return self._value
+
+    def _renew(self) -> None:
+        try:
+            self._value, self._at = self._ask(), self._clock()
+        finally:
+            self._asking = False

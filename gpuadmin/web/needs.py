@@ -15,6 +15,6 @@ def needs() -> list[Need]:
     return [
         *(Need(verb, "nodes", nodes) for verb in ("get", "list", "watch")),
         *(Need(verb, "pods", pods) for verb in ("get", "list", "watch")),
-        *(Need(verb, "daemonsets", agents, "apps", settings.NAMESPACE) for verb in ("get", "list")),
+        Need("get", "daemonsets", agents, "apps", settings.NAMESPACE),
         Need("patch", "nodes", "To add and remove taints; without it the pages only show"),
     ]

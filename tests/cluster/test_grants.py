@@ -13,7 +13,7 @@ from tests.controlplane.plane import ControlPlane
 pytestmark = [pytest.mark.cluster, pytest.mark.real_only]
 
 TAINT = {"spec": {"taints": [{"key": "repair", "effect": "NoSchedule"}]}}
-ALLOWED, FORBIDDEN = 200, 403
+ALLOWED, FORBIDDEN, ALLOWED_BUT_ABSENT = 200, 403, 404
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,8 @@ ALLOWED, FORBIDDEN = 200, 403
         ("/api/v1/nodes?watch=true&timeoutSeconds=1", ALLOWED),
         ("/api/v1/pods", ALLOWED),
         ("/api/v1/pods?watch=true&timeoutSeconds=1", ALLOWED),
-        ("/apis/apps/v1/namespaces/gpuadmin/daemonsets", ALLOWED),
+        ("/apis/apps/v1/namespaces/gpuadmin/daemonsets/nobody", ALLOWED_BUT_ABSENT),
+        ("/apis/apps/v1/namespaces/gpuadmin/daemonsets", FORBIDDEN),
         ("/apis/apps/v1/daemonsets", FORBIDDEN),
         ("/apis/apps/v1/namespaces/kube-system/daemonsets", FORBIDDEN),
         ("/api/v1/secrets", FORBIDDEN),

@@ -7,15 +7,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from gpuadmin.fleet.models import Cluster, Heartbeat
-from gpuadmin.kube.access import Need, Remembered, grant_command, review
-from gpuadmin.kube.client import KubeClient
-from gpuadmin.kube.connection import Connection
+from gpuadmin.web.needs import needs
+from gpuadmin.web.views import setup
 from tests.operations.world import simulated_api
 from tests.web.test_pages import text
 
@@ -51,7 +51,7 @@ def test_a_cluster_that_cannot_be_reached_is_unknown_not_no_and_the_page_comes_a
     page = viewer.get("/setup").content.decode()
     assert time.monotonic() - began < 8
     assert "can&#x27;t be reached" in page
-    assert page.count('aria-label="unknown"') >= 9
+    assert page.count('aria-label="unknown"') >= len(needs())
     assert 'aria-label="no"' not in page
 
 
@@ -69,28 +69,20 @@ def test_a_process_that_stopped_is_named_with_what_to_start(
     assert re.search(r"Reading the agents.*Never ran. Start the worker", text(viewer, "/setup"))
 
 
-def test_the_line_that_grants_names_the_account_as_kubectl_wants_it() -> None:
-    need = Need("list", "daemonsets", "", "apps", "gpuadmin")
-    account = "system:serviceaccount:gpuadmin:web"
-    assert grant_command(["get", "list"], need, account) == (
-        "kubectl create role gpuadmin-daemonsets-read -n gpuadmin --verb=get,list"
-        " --resource=daemonsets.apps && kubectl create rolebinding gpuadmin-daemonsets-read"
-        " -n gpuadmin --role=gpuadmin-daemonsets-read --serviceaccount=gpuadmin:web"
-    )
-    whole = grant_command(["patch"], Need("patch", "nodes", ""), "anna")
-    assert whole.endswith("--clusterrole=gpuadmin-nodes-patch --user=anna")
+def test_only_what_is_used_is_asked_for() -> None:
+    """deploy/rbac grants just these (tests/cluster/test_grants.py)."""
+    asked = {(need.verb, need.rule) for need in needs()}
+    assert {verb for verb, rule in asked if rule == "daemonsets.apps"} == {"get"}
 
 
-def test_no_answer_is_none_never_false() -> None:
-    client = KubeClient(Connection("http://127.0.0.1:9", lambda: None), timeout_seconds=1)
-    [answer] = review(client, [Need("get", "nodes", "")])
-    assert answer.allowed is None
-    assert "can't be reached" in answer.reason
-
-
-def test_what_is_remembered_is_asked_again_only_after_its_time() -> None:
-    clock, answers = [0.0], iter([1, 2, 3])
-    remembered = Remembered(lambda: next(answers), 10, lambda: clock[0])
-    assert (remembered(), remembered()) == (1, 1)
-    clock[0] = 10.1
-    assert remembered() == 2
+def test_a_cluster_that_does_not_answer_in_time_is_not_known_yet(
+    cluster: Cluster, viewer: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs = Event()
+    monkeypatch.setattr(setup, "_ask", lambda *_: hangs.wait(20))
+    monkeypatch.setattr(setup, "PATIENCE_SECONDS", 0.1)
+    settings.KUBECONFIG = "one that nobody has asked yet"
+    read = text(viewer, "/setup")
+    hangs.set()
+    assert "It has not answered yet" in read
+    assert "not asked yet" in read

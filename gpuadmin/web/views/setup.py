@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from gpuadmin.kube.access import Answer, Identity, Remembered, review, whoami
@@ -21,18 +23,21 @@ from gpuadmin.workloads.queries import gpu_records
 
 TIMEOUT_SECONDS = 3.0
 REMEMBERED_SECONDS = 10.0
+PATIENCE_SECONDS = 4.0
+NOT_YET = "It has not answered yet. This page asks again by itself."
 
 
 @dataclass(frozen=True)
 class Access:
     identity: Identity
     answers: list[Answer]
+    at: datetime | None = None
 
 
 @require_safe
 @page(live_reads=True)
 def setup(request: HttpRequest, here: Here) -> Page:
-    access = _access(settings.KUBECONFIG, settings.KUBE_CONTEXT or "")()
+    access = _access(settings.KUBECONFIG, settings.KUBE_CONTEXT or "")() or _not_yet()
     records = gpu_records(here.cluster, here.now)
     missing = pictures.missing_agents(records)
     return Page(
@@ -40,6 +45,7 @@ def setup(request: HttpRequest, here: Here) -> Page:
         {
             "identity": access.identity,
             "permissions": pictures.permissions(access.answers, access.identity),
+            "asked_at": access.at,
             "refused": sum(answer.allowed is False for answer in access.answers),
             "missing": missing,
             "reporting": len(records) - len(missing),
@@ -54,17 +60,23 @@ def setup(request: HttpRequest, here: Here) -> Page:
 @lru_cache(maxsize=4)
 def _access(kubeconfig: str, context: str) -> Remembered[Access]:
     """One memory per connection: the live page asks every few seconds, the cluster seldom."""
-    return Remembered(lambda: _ask(kubeconfig, context), REMEMBERED_SECONDS)
+    return Remembered(
+        lambda: _ask(kubeconfig, context), REMEMBERED_SECONDS, patience_seconds=PATIENCE_SECONDS
+    )
+
+
+def _not_yet() -> Access:
+    return Access(Identity(None, error=NOT_YET), pictures.unasked(needs(), NOT_YET))
 
 
 def _ask(kubeconfig: str, context: str) -> Access:
-    wanted = needs()
+    wanted, now = needs(), timezone.now()
     try:
         client = KubeClient(connect(kubeconfig, context or None), timeout_seconds=TIMEOUT_SECONDS)
     except KubeError as error:
         why = error.sentence
-        return Access(Identity(None, error=why), pictures.unasked(wanted, why))
+        return Access(Identity(None, error=why), pictures.unasked(wanted, why), now)
     identity = whoami(client)
     if identity.version is None:  # it does not answer: nine more questions would only hang as well
-        return Access(identity, pictures.unasked(wanted, identity.error))
-    return Access(identity, review(client, wanted))
+        return Access(identity, pictures.unasked(wanted, identity.error), now)
+    return Access(identity, review(client, wanted), now)
