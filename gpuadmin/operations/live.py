@@ -22,16 +22,35 @@ class _Spec(structs.Struct):
     unschedulable: bool | None = None
 
 
+class _ManagedFields(structs.Struct):
+    manager: str = ""
+    fields_v1: dict[str, Any] | None = None
+
+
+class _Metadata(structs.Metadata):
+    managed_fields: list[_ManagedFields] | None = None
+
+
 class LiveNode(structs.Struct):
     """A node whose taints are kept as the API gave them, so that they are written back so."""
 
-    metadata: structs.Metadata
+    metadata: _Metadata
     spec: _Spec | None = None
     status: structs.NodeStatus | None = None
 
     @property
     def taints(self) -> list[dict[str, Any]]:
         return (self.spec and self.spec.taints) or []
+
+    @property
+    def taints_writer(self) -> str:
+        """The field manager that changed the list last, "" where nobody owns it: it is empty, or
+        the API server does not tell. The list is atomic, so it has one owner at most.
+        """
+        for entry in self.metadata.managed_fields or []:
+            if "f:taints" in (entry.fields_v1 or {}).get("f:spec", {}):
+                return entry.manager
+        return ""
 
 
 def read_node(client: KubeClient, uid: str, name: str) -> LiveNode:

@@ -26,6 +26,7 @@ class State(models.TextChoices):
 
 
 ACTIVE_STATES = (State.RUNNING, State.VERIFYING)
+GOOD_STATES = (State.QUEUED, State.RUNNING, State.VERIFYING, State.SUCCEEDED)
 FINAL_STATES = (State.SUCCEEDED, State.FAILED, State.STUCK, State.CANCELLED)
 
 
@@ -70,7 +71,7 @@ class Operation(models.Model):
     finished_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField()  # in the queue: the latest start; then: the time limit
     lease_until = models.DateTimeField(null=True)
-    worker = models.CharField(max_length=120, blank=True)
+    worker = models.CharField(max_length=300, blank=True)  # celery@<host>/<uuid>
     fence = models.BigIntegerField(default=0)
 
     class Meta:
@@ -86,7 +87,7 @@ class Operation(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["undo_of"],
-                condition=models.Q(state__in=["queued", "running", "verifying", "succeeded"]),
+                condition=models.Q(state__in=[state.value for state in GOOD_STATES]),
                 name="one_good_undo",
             ),
         ]
@@ -144,7 +145,7 @@ class Step(models.Model):
     target = models.ForeignKey(Target, on_delete=models.CASCADE, related_name="steps")
     position = models.PositiveIntegerField()
     name = models.CharField(max_length=40, choices=Name.choices)
-    title = models.CharField(max_length=200)
+    title = models.CharField(max_length=300)  # holds a name of up to 253
     state = models.CharField(max_length=10, choices=State.choices, default=State.PLANNED)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

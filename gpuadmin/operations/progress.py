@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit
 from gpuadmin.operations.claims import Claim
@@ -30,7 +30,7 @@ class Progress:
 
     def intend(self, image: Image) -> None:
         """Stored ahead of the write, so that a later run knows its own work again."""
-        self._save(before=asdict(image))
+        self._save(before=image.stored())
 
     def conflict(self) -> None:
         """Our write did not land: somebody was faster."""
@@ -42,7 +42,7 @@ class Progress:
     def wrote(self, after: Image, message: str) -> None:
         """Written, with one audit row that holds the lists before and after (C20)."""
         with self.claim.fenced():
-            self._set(after=asdict(after), wrote=True, message=message, state=State.VERIFYING)
+            self._set(after=after.stored(), wrote=True, message=message, state=State.VERIFYING)
             self._end(Step.Name.WRITE, State.SUCCEEDED, message)
             before = self.target.before["value"] if self.target.before else None
             self._audit(Outcome.DONE, {"before": before, "after": after.value})
@@ -50,9 +50,19 @@ class Progress:
     def found(self, image: Image, message: str) -> None:
         """Already so: nothing is written."""
         with self.claim.fenced():
-            same = asdict(image)
+            same = image.stored()
             self._set(before=same, after=same, message=message, state=State.VERIFYING)
             self._end(Step.Name.WRITE, State.SUCCEEDED, message)
+
+    def found_unsigned(self, image: Image) -> None:
+        """So by now, after a write whose answer never came; nobody can say that it is ours."""
+        told = (
+            "It is so now. We sent a write and had no answer, and the cluster does not name us as "
+            "the last writer: it counts as somebody else's, and an undo leaves it alone."
+        )
+        with self.claim.fenced():
+            self.found(image, told)
+            self._audit(Outcome.FAILED, {"message": told})
 
     def verified(self) -> None:
         """A read that the write did not produce shows what was wished."""
@@ -68,10 +78,9 @@ class Progress:
                 self._end(Step.Name.LEAVE, State.SUCCEEDED, "All are gone.")
         return pods
 
-    def give_up_waiting(self) -> None:
-        """The time limit came before the last pod had gone."""
+    def give_up_waiting(self, told: str) -> None:
+        """Nobody waits for its pods any longer."""
         with self.claim.fenced():
-            told = f"Still there: {', '.join(self.target.leaving)}."
             self._end(Step.Name.LEAVE, State.STUCK, told)
 
     def fail(self, message: str, state: State = State.FAILED) -> None:

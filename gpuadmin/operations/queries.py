@@ -10,6 +10,7 @@ from gpuadmin.fleet.models import Cluster
 from gpuadmin.operations.models import (
     ACTIVE_STATES,
     FINAL_STATES,
+    GOOD_STATES,
     Lock,
     Operation,
     State,
@@ -56,8 +57,18 @@ def rivals(operation: Operation) -> QuerySet[Operation]:
     )
 
 
+def good_undo(operation: Operation) -> Operation | None:
+    """The undo that waits, runs or has succeeded; there is one at most."""
+    return next((undo for undo in operation.undos.all() if undo.state in GOOD_STATES), None)
+
+
 def undoable_targets(operation: Operation) -> list[Target]:
-    """Targets that an undo would cover: what succeeded and was written by us."""
+    """Targets that an undo would cover: none when it has been undone already."""
+    return [] if good_undo(operation) else written_targets(operation)
+
+
+def written_targets(operation: Operation) -> list[Target]:
+    """Targets that succeeded and that we wrote."""
     if operation.state in (State.QUEUED, State.RUNNING):
         return []
     return [t for t in operation.targets.all() if t.wrote and t.state == State.SUCCEEDED]

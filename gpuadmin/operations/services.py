@@ -20,11 +20,12 @@ from gpuadmin.operations.clients import client_for
 from gpuadmin.operations.kinds import kind_of
 from gpuadmin.operations.kinds.base import Done, Ref
 from gpuadmin.operations.models import Operation, Preview, State
-from gpuadmin.operations.queries import undoable_targets
+from gpuadmin.operations.queries import good_undo, written_targets
 from gpuadmin.operations.store import Confirmation, Previewed, store, subject_of
 from gpuadmin.planning.plan import Plan, difference
 
 MAX_REASON = 500
+UNDONE = "This operation has been undone already, or its undo is under way."
 
 
 def preview(
@@ -79,7 +80,7 @@ def create(
             return known, False
         if undo_of is None:
             raise
-        raise errors.NotNow("This operation has been undone already.") from error
+        raise errors.NotNow(UNDONE) from error
 
 
 def preview_undo(
@@ -87,6 +88,8 @@ def preview_undo(
 ) -> Previewed:
     """The preview of putting back what the operation wrote. Raises ``NotNow`` as well."""
     require(actor, kind_of(operation.kind).permission, subject_of(operation))
+    if good_undo(operation) is not None:
+        raise errors.NotNow(UNDONE)
     kind, raw = _undo_of(operation)
     return preview(actor, operation.cluster, kind, raw, client=client)
 
@@ -100,6 +103,9 @@ def undo(
 ) -> tuple[Operation, bool]:
     """A new operation that puts back, where it still reads as we wrote it, what was there."""
     require(actor, kind_of(operation.kind).permission, subject_of(operation))
+    undone, key = good_undo(operation), confirmation.idempotency_key
+    if undone is not None and (key is None or undone.idempotency_key != key):
+        raise errors.NotNow(UNDONE)
     kind, raw = _undo_of(operation)
     return create(
         actor, operation.cluster, kind, raw, confirmation, undo_of=operation, client=client
@@ -126,18 +132,18 @@ def cancel(actor: Actor, operation: Operation) -> Operation:
 
 
 def _undo_of(operation: Operation) -> tuple[str, dict[str, Any]]:
-    targets = undoable_targets(operation)
-    if not targets:
-        raise errors.NotNow(
-            "There is nothing to undo: only what an operation has written and verified is."
-        )
     change = kind_of(operation.kind)
     done = [
         Done(Ref(t.object_uid, t.object_name), t.before["value"], t.after["value"])
-        for t in targets
+        for t in written_targets(operation)
         if t.before is not None and t.after is not None
     ]
-    return change.undo(change.parse(operation.parameters), done)
+    found = change.undo(change.parse(operation.parameters), done)
+    if found is None:
+        raise errors.NotNow(
+            "There is nothing to undo: only what an operation has written and verified is."
+        )
+    return found
 
 
 def _known(

@@ -114,6 +114,10 @@ class World:
         """What another writer does."""
         self.client.patch(path_of("api", "v1", "nodes", name), {"spec": {"taints": taints}})
 
+    def label(self, name: str, **labels: str) -> None:
+        """Something of the node that is none of our business moves its version."""
+        self.client.patch(path_of("api", "v1", "nodes", name), {"metadata": {"labels": labels}})
+
     def replace_node(self, name: str) -> str:
         """Another machine under the same name; its uid. Our database does not know it yet."""
         self.client.delete(path_of("api", "v1", "nodes", name))

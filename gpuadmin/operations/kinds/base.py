@@ -18,14 +18,23 @@ from gpuadmin.planning.taints import Edit
 
 P = TypeVar("P", bound=msgspec.Struct)
 S = TypeVar("S")
+FIELD_MANAGER = "gpuadmin"  # signs our writes: metadata.managedFields tells them from others'
 
 
 @dataclass(frozen=True)
 class Image:
-    """An object's part that a change writes, as read: ``version`` makes the write conditional."""
+    """An object's part that a change writes, as read: ``version`` makes the write conditional.
+
+    ``writer`` is the field manager that changed the part last, "" where the API server names none.
+    """
 
     version: str
     value: list[dict[str, Any]]
+    writer: str = ""
+
+    def stored(self) -> dict[str, Any]:
+        """As a target's rows keep it."""
+        return {"version": self.version, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -94,8 +103,8 @@ class Kind(ABC, Generic[P, S]):
         """Pods ("namespace/name") that the target as it is sends away, and that are still there."""
 
     @abstractmethod
-    def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]]:
-        """Name and parameters of the change that puts back what was there."""
+    def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]] | None:
+        """Name and parameters of the change that puts back what was there; None: no difference."""
 
 
 def _by_field(message: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from django.conf import settings
 from gpuadmin.accounts.roles import Permission
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.kube.client import KubeClient, decode, path_of
-from gpuadmin.operations.kinds.base import Done, Image, Kind, Ref
+from gpuadmin.operations.kinds.base import FIELD_MANAGER, Done, Image, Kind, Ref
 from gpuadmin.operations.live import LiveNode, read_node, read_pods_on, read_snapshot
 from gpuadmin.planning import taints
 from gpuadmin.planning.facts import Policy
@@ -85,21 +85,23 @@ class _NodeTaints(Kind[P, Snapshot]):
             "metadata": {"resourceVersion": image.version},
             "spec": {"taints": edit.taints or None},
         }
-        answer = client.patch(path_of("api", "v1", "nodes", target.name), body)
+        path = path_of("api", "v1", "nodes", target.name)
+        answer = client.patch(path, body, params={"fieldManager": FIELD_MANAGER})
         return _image(decode(answer, LiveNode))
 
     def leaving(self, client: KubeClient, target: Ref, image: Image) -> list[str]:
         pods = evicted_now(read_pods_on(client, target.name), image.value)
         return sorted(f"{pod.namespace}/{pod.name}" for pod in pods)
 
-    def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]]:
+    def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]] | None:
         nodes = []
         for one in done:
             key, effect = self.identity(parameters, one.target.uid)
             was = taints.find(one.before, key, effect)
             wrote = taints.find(one.after, key, effect)
-            nodes.append({"uid": one.target.uid, "was": was, "wrote": wrote})
-        return Restore.name, {"nodes": nodes}
+            if was != wrote:
+                nodes.append({"uid": one.target.uid, "was": was, "wrote": wrote})
+        return (Restore.name, {"nodes": nodes}) if nodes else None
 
     def uids(self, parameters: P) -> list[str]:
         """The nodes' uids."""
@@ -211,4 +213,4 @@ def _taint(parameters: AddTaint) -> Taint:
 
 
 def _image(node: LiveNode) -> Image:
-    return Image(node.metadata.resource_version, node.taints)
+    return Image(node.metadata.resource_version, node.taints, node.taints_writer)

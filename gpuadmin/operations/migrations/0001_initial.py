@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 ("finished_at", models.DateTimeField(null=True)),
                 ("expires_at", models.DateTimeField()),
                 ("lease_until", models.DateTimeField(null=True)),
-                ("worker", models.CharField(blank=True, max_length=120)),
+                ("worker", models.CharField(blank=True, max_length=300)),
                 ("fence", models.BigIntegerField(default=0)),
                 (
                     "cluster",
@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
                         max_length=40,
                     ),
                 ),
-                ("title", models.CharField(max_length=200)),
+                ("title", models.CharField(max_length=300)),
                 (
                     "state",
                     models.CharField(
