@@ -140,6 +140,34 @@ def test_sorting_and_filters_are_the_address(cluster: Cluster, viewer: Client) -
     assert "No node matches these filters" in text(viewer, "/nodes?model=L40S&namespace=vision")
 
 
+@pytest.mark.parametrize("way", ["", "-"])
+@pytest.mark.parametrize("column", ["busy", "hottest", "sharing", "driver", "seen"])
+def test_what_is_unknown_sorts_last_either_way(
+    cluster: Cluster, viewer: Client, column: str, way: str
+) -> None:
+    page = html(viewer, f"/nodes?sort={way}{column}")
+    assert re.findall(r'<tr data-key="([^"]+)"', page)[-1] == "t4-01"
+
+
+def test_counts_sort_by_whole_cards_before_slices_and_slots(
+    cluster: Cluster, viewer: Client
+) -> None:
+    Pod.objects.all().delete()
+    for name, amounts in {
+        "h100-01": {"nvidia.com/gpu": 1},
+        "h100-03": {"nvidia.com/mig-1g.10gb": 7},
+        "h100-04": {"nvidia.com/gpu.shared": 40},
+    }.items():
+        Node.objects.filter(name=name).update(capacity=amounts, allocatable=amounts)
+    page = html(viewer, "/nodes?model=H100&sort=allocatable")
+    found = re.findall(r'<tr data-key="([^"]+)"', page)
+    assert found == ["h100-04", "h100-03", "h100-01", "h100-02"]
+    Cluster.objects.update(pods_forbidden=True, pods_observed_at=None)
+    page = html(viewer, "/nodes?sort=-free")
+    names = re.findall(r'<tr data-key="([^"]+)"', page)
+    assert names == sorted(names)
+
+
 def test_a_hundred_rows_a_page(cluster: Cluster, viewer: Client, now: datetime) -> None:
     _many_nodes(cluster, now, 150)
     assert html(viewer, "/nodes").count("<tr data-key=") == 100

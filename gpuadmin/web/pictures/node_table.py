@@ -61,8 +61,8 @@ class NodeRow:
         return self.record.account.allocated
 
     @property
-    def free(self) -> int:
-        return sum(a.row.free_now or 0 for a in self.amounts)
+    def has_free(self) -> bool:
+        return any(a.row.free_now for a in self.amounts)
 
     @property
     def namespaces(self) -> set[str]:
@@ -122,26 +122,45 @@ def _sharing(record: NodeRecord, drawn: list[Card]) -> str | None:
     return ", ".join(filter(None, words)) or "whole"
 
 
-SORTS: dict[str, Callable[[NodeRow], tuple[float | str, ...]]] = {
+Key = tuple[float | str, ...]
+UNITS = ("card", "slice", "slot", "other")
+
+
+def _in_units(row: NodeRow, count: Callable[[ResourceRow], int | None]) -> Key | None:
+    """Whole cards decide, then slices, then slots: units are never added to each other."""
+    counts = [(a.row.unit, count(a.row)) for a in row.amounts]
+    if not counts or any(number is None for _, number in counts):
+        return None
+    return tuple(sum(n or 0 for unit, n in counts if unit == each) for each in UNITS)
+
+
+def _known(value: float | str | None) -> Key | None:
+    return None if value is None or value == "" else (value,)
+
+
+SORTS: dict[str, Callable[[NodeRow], Key | None]] = {
     "node": lambda r: (r.name,),
     "state": lambda r: (r.state.rank,),
-    "model": lambda r: (r.model,),
+    "model": lambda r: _known(r.model),
     "cards": lambda r: (r.owned,),
-    "allocatable": lambda r: (sum(a.row.allocatable or 0 for a in r.amounts),),
-    "requested": lambda r: (sum(a.row.requested or 0 for a in r.amounts),),
-    "free": lambda r: (r.free,),
-    "busy": lambda r: (-1 if r.busy is None else r.busy,),
-    "hottest": lambda r: (-1 if r.hottest_celsius is None else r.hottest_celsius,),
-    "sharing": lambda r: (r.sharing or "",),
-    "driver": lambda r: (r.driver,),
-    "seen": lambda r: (r.seen.timestamp() if r.seen else 0.0,),
+    "allocatable": lambda r: _in_units(r, lambda row: row.allocatable),
+    "requested": lambda r: _in_units(r, lambda row: row.requested),
+    "free": lambda r: _in_units(r, lambda row: row.free_now),
+    "busy": lambda r: _known(r.busy),
+    "hottest": lambda r: _known(r.hottest_celsius),
+    "sharing": lambda r: _known(r.sharing),
+    "driver": lambda r: _known(r.driver),
+    "seen": lambda r: None if r.seen is None else (r.seen.timestamp(),),
 }
 
 
 def ordered(rows: list[NodeRow], sort: str) -> list[NodeRow]:
-    """By a column, ``-`` before it for the other way round; equals stay in the order of names."""
-    by_name = sorted(rows, key=lambda r: r.name)
-    return sorted(by_name, key=SORTS[sort.lstrip("-")], reverse=sort.startswith("-"))
+    """By a column, ``-`` before it for the other way round; equals stay in the order of names.
+    What is unknown comes last either way: it is neither little nor much."""
+    keyed = [(SORTS[sort.lstrip("-")](row), row) for row in sorted(rows, key=lambda r: r.name)]
+    known = [(key, row) for key, row in keyed if key is not None]
+    known.sort(key=lambda pair: pair[0], reverse=sort.startswith("-"))
+    return [row for _, row in known] + [row for key, row in keyed if key is None]
 
 
 STATES: dict[str, tuple[str, Callable[[NodeRow], bool]]] = {
@@ -171,7 +190,7 @@ class Filters:
             and (not self.model or row.model == self.model)
             and (not self.namespace or self.namespace in row.namespaces)
             and (not self.use or uses[Use(self.use)] > 0)
-            and (not self.free or row.free > 0)
+            and (not self.free or row.has_free)
         )
 
 
