@@ -16,18 +16,22 @@ TOKEN_NAME = "demo"
 def main(folder: Path) -> None:
     django.setup()
     call_command("migrate", interactive=False, verbosity=0)
-    _ensure_user((folder / "password").read_text())
+    ensure_user((folder / "password").read_text())
     _ensure_token(folder / "token")
 
 
-def _ensure_user(password: str) -> None:
+def ensure_user(password: str) -> None:
+    """The password that `ready:` prints is the one that fits, in a kept database too."""
     from gpuadmin.accounts import services  # noqa: PLC0415  needs django.setup()
     from gpuadmin.accounts.audit import COMMAND  # noqa: PLC0415
     from gpuadmin.accounts.models import User  # noqa: PLC0415
     from gpuadmin.accounts.roles import Role  # noqa: PLC0415
 
-    if not User.objects.filter(username=USER).exists():
+    user = User.objects.filter(username=USER).first()
+    if user is None:
         services.create_user(COMMAND, USER, Role.ADMIN, password)
+    elif not user.check_password(password):
+        services.set_password(COMMAND, USER, password)
 
 
 def _ensure_token(file: Path) -> None:

@@ -38,6 +38,19 @@ def create_user(actor: Actor, name: str, role: Role, password: str) -> User:
 
 
 @transaction.atomic
+def set_password(actor: Actor, name: str, password: str) -> None:
+    """A new password, which ends the sessions of the old one. Raises ``AccountError``."""
+    user = find_user(name)
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise AccountError(" ".join(error.messages)) from error
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    audit(actor, "user.set-password", Outcome.DONE, subject_of(user))
+
+
+@transaction.atomic
 def set_role(actor: Actor, name: str, role: Role) -> None:
     """Replaces the user's role; NONE takes it away. Raises ``AccountError``."""
     user = find_user(name)
