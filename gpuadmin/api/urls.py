@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from gpuadmin.api.v1 import clusters, fallback, findings, gpus, nodes, operations, pods
+from gpuadmin.api.v1 import clusters, findings, gpus, nodes, operations, pods
 
 app_name = "api"
 urlpatterns = [
@@ -28,5 +28,4 @@ urlpatterns = [
         "operations/<uuid:operation_id>/cancel", operations.CancelOperation.as_view(), name="cancel"
     ),
     path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
-    path("<path:rest>", fallback.Nowhere.as_view(), name="nowhere"),
 ]

@@ -1,11 +1,15 @@
 """What holds for every address of the REST interface."""
 
+import re
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -98,6 +102,8 @@ def test_a_session_needs_the_csrf_token_and_json() -> None:
 
 def test_errors_of_form_are_problems(as_role: AsRole, cluster: Cluster) -> None:
     client = as_role(Role.OPERATOR)
+    for nothing in ("/api", "/api/", "/api/v1", "/api/v1/", "/api/v2/nodes", "/api/v1/nodes/"):
+        assert is_problem(client.get(nothing), 404), nothing
     assert is_problem(client.get("/api/v1/nothing/here"), 404)
     assert is_problem(client.post("/api/v1/nothing/here", {}), 404)
     assert is_problem(client.get("/api/v1/nodes/nobody"), 404)
@@ -123,6 +129,25 @@ def test_an_unexpected_error_is_a_problem_without_its_inside(
     answer = client.get("/api/v1/pods")
     assert is_problem(answer, 500)
     assert "secret" not in answer.content.decode()
+
+
+READINGS = ("clusters", "nodes", "nodes/u", "gpus", "gpus/u", "pods", "pods/u", "findings")
+OPERATIONS = ("operations", f"operations/{uuid4()}")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("address", [*READINGS, *OPERATIONS])
+def test_every_reading_shows_one_moment(as_role: AsRole, address: str) -> None:
+    Cluster.objects.create(name="default")
+    client = as_role(Role.VIEWER)
+    with CaptureQueriesContext(connection) as captured:
+        client.get(f"/api/v1/{address}")
+    told = [query["sql"] for query in captured]
+    start = told.index("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    places = [n for n, sql in enumerate(told) if re.search("fleet_|workloads_|operations_", sql)]
+    end = next(n for n, sql in enumerate(told) if n > start and sql in ("COMMIT", "ROLLBACK"))
+    assert places
+    assert start < min(places) <= max(places) < end
 
 
 def test_lists_come_in_pages(as_role: AsRole, cluster: Cluster) -> None:

@@ -15,6 +15,8 @@ from tests.api.conftest import AsRole
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
+TEAM = {"key": "team", "value": "a", "effect": "PreferNoSchedule"}
+MAINT = {"key": "maint", "effect": "NoExecute", "timeAdded": "2026-11-01T00:00:00Z"}
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def node(cluster: Cluster, name: str, *, agent: bool = True, gpus: int = 2) -> N
         capacity=amount,
         allocatable=amount,
         is_gpu_node=True,
-        taints=[{"key": "team", "value": "a", "effect": "PreferNoSchedule"}],
+        taints=[TEAM, MAINT],
     )
     if agent:
         AgentState.objects.create(
@@ -82,13 +84,20 @@ def test_a_node_tells_its_numbers_with_source_and_time(cluster: Cluster, as_role
     assert shown["resources"]["source"] == "kubernetes"
     [row] = shown["resources"]["items"]
     numbers = ("physical", "capacity", "allocatable", "requested", "free", "free_now")
-    assert [row[name] for name in numbers] == [2, 2, 2, 1, 1, 1]
+    assert [row[name] for name in numbers] == [2, 2, 2, 1, 1, 0]
     cards = shown["cards"]
     assert (cards["source"], cards["owned"], cards["allocated"]) == ("agent", 2, 1)
-    assert (cards["busy"], cards["free"]) == (1, 1)
+    parts = ("working", "busy", "quiet", "idle", "free", "blocked")
+    assert [cards[name] for name in parts] == [2, 1, 0, 0, 0, 1]
     assert shown["agent"]["status"] == "ok"
     assert shown["taints"] == [
-        {"key": "team", "value": "a", "effect": "PreferNoSchedule", "time_added": None}
+        {"key": "team", "value": "a", "effect": "PreferNoSchedule", "time_added": None},
+        {
+            "key": "maint",
+            "value": None,
+            "effect": "NoExecute",
+            "time_added": "2026-11-01T00:00:00Z",
+        },
     ]
     assert shown == as_role(Role.VIEWER).get("/api/v1/nodes/uid-h100-01").json()
 
@@ -103,7 +112,9 @@ def test_what_is_not_known_is_null(cluster: Cluster, as_role: AsRole) -> None:
         assert row[name] is None, name
     assert shown["agent"]["status"] is None
     assert shown["cards"]["source"] == "kubernetes"
-    assert shown["cards"]["allocated"] is None
+    assert shown["cards"]["owned"] == 2
+    for name in ("allocated", "working", "busy", "quiet", "idle"):
+        assert shown["cards"][name] is None, name
 
 
 def test_a_card_tells_its_reading_and_who_holds_it(cluster: Cluster, as_role: AsRole) -> None:

@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.real_only]
 DASH = "–"
 # What only an agent on the node can tell …
 AGENTS_COLUMNS = {"Busy", "Hottest", "Sharing", "Driver", "Seen"}
+AGENTS_PARTS = ("working", "busy", "quiet", "idle")
 AGENTS_FIGURES = {"Working", "Busy", "Held but idle"}
 # … and nobody tells the model of a node without GPU feature discovery's labels.
 UNLABELLED = {"over", "withdrawn", "other-vendor"}
@@ -91,11 +92,13 @@ def test_rest_gives_what_kubectl_shows(console: Console, cluster: Cluster) -> No
 
 
 def of_rest(node: Document) -> Node:
-    parts = {part: node["cards"][part] for part in (*WORDS, "busy", "quiet", "idle", "failed")}
+    cards = node["cards"]
+    assert [cards[part] for part in AGENTS_PARTS] == [None] * len(AGENTS_PARTS)
+    parts = {part: cards[part] for part in (*WORDS, "failed")}
     names = [one.name for one in fields(Resource)]
     return Node(
-        owned=node["cards"]["owned"],
-        held=node["cards"]["allocated"],
+        owned=cards["owned"],
+        held=cards["allocated"],
         parts=+Counter(parts),
         resources={
             item["name"]: Resource(**{name: item[name] for name in names})

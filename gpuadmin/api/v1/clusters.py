@@ -5,7 +5,7 @@ from __future__ import annotations
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
 
-from gpuadmin.api.v1.common import PAGE, PAGE_SIZE, time
+from gpuadmin.api.v1.common import IN_ONE_SNAPSHOT, PAGE, PAGE_SIZE, time
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.queries import clusters
 
@@ -31,6 +31,7 @@ class ClusterOut(serializers.ModelSerializer[Cluster]):
         ]
 
 
+@IN_ONE_SNAPSHOT
 @extend_schema(parameters=[PAGE, PAGE_SIZE])
 class Clusters(generics.ListAPIView[Cluster]):
     """Every cluster that this console reads."""

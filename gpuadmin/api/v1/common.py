@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404
+from django.utils.decorators import method_decorator
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.queries import the_cluster
+from gpuadmin.fleet.snapshot import one_snapshot
 
 CLUSTER = OpenApiParameter("cluster", str, description="Name of the cluster, where more than one.")
 PAGE = OpenApiParameter("page", int, description="From 1.")
 PAGE_SIZE = OpenApiParameter("page_size", int, description="At most 500; 100 unless told.")
 LIST = [CLUSTER, PAGE, PAGE_SIZE]
+# For REST framework's own views: an answer never shows two moments. It stands around `get` and not
+# around the whole request, since the use of a token and refusals are written.
+IN_ONE_SNAPSHOT = method_decorator(one_snapshot(), name="get")
 
 
 class NoSuchCluster(Http404):

@@ -1,4 +1,4 @@
-"""Addresses under /api/v1 that are none."""
+"""Addresses under /api that are none."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class Nowhere(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         raise Http404
 
-    def get(self, request: Request, rest: str) -> Response:
+    def get(self, request: Request) -> Response:
         raise Http404

@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
 
-from gpuadmin.api.v1.common import LIST, cluster_of
+from gpuadmin.api.v1.common import IN_ONE_SNAPSHOT, LIST, cluster_of
 from gpuadmin.fleet.models import Finding
 from gpuadmin.fleet.queries import open_findings
 
@@ -31,6 +31,7 @@ class FindingOut(serializers.ModelSerializer[Finding]):
         ]
 
 
+@IN_ONE_SNAPSHOT
 @extend_schema(parameters=LIST)
 class Findings(generics.ListAPIView[Finding]):
     """Open findings, the worst first."""

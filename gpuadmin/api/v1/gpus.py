@@ -17,6 +17,7 @@ from gpuadmin.api.paging import Pages
 from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, number, text, time
 from gpuadmin.fleet.models import Cluster, Gpu, MigInstance
 from gpuadmin.fleet.queries import why_null
+from gpuadmin.fleet.snapshot import one_snapshot
 from gpuadmin.planning.facts import CardAccount, Use
 from gpuadmin.workloads.facts import NodeRecord, records
 from gpuadmin.workloads.models import PodDevice
@@ -118,6 +119,7 @@ class Gpus(APIView):
     pagination_class = Pages
 
     @extend_schema(operation_id="gpus_list", parameters=LIST, responses=GpuOut(many=True))
+    @one_snapshot()
     def get(self, request: Request) -> Response:
         pages = Pages()
         page = pages.paginate_queryset(_cards(cluster_of(request)), request, self)
@@ -129,6 +131,7 @@ class OneGpu(APIView):
     """One card, by its UUID."""
 
     @extend_schema(operation_id="gpus_retrieve", parameters=[CLUSTER], responses=GpuOut)
+    @one_snapshot()
     def get(self, request: Request, uuid: str) -> Response:
         cluster = cluster_of(request)
         known = Gpu.objects.filter(node__cluster=cluster, uuid=uuid, node__gone_at__isnull=True)

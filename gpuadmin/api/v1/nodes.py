@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 from gpuadmin.api.paging import Pages
 from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, number, text, time
 from gpuadmin.fleet.models import AgentState, Node
+from gpuadmin.fleet.snapshot import one_snapshot
 from gpuadmin.planning.facts import Use
 from gpuadmin.workloads.facts import NodeRecord, records
 
@@ -23,7 +24,7 @@ class TaintOut(serializers.Serializer[Any]):
     key = serializers.CharField()
     value = text(default=None)
     effect = serializers.CharField()
-    time_added = text(default=None)
+    time_added = text(source="timeAdded", default=None)
 
 
 class ResourceOut(serializers.Serializer[Any]):
@@ -52,16 +53,19 @@ class ResourcesOut(serializers.Serializer[Any]):
 
 
 class CardsOut(serializers.Serializer[Any]):
-    """Each card is in exactly one of the parts after ``allocated``; they add up to ``owned``."""
+    """Each card is in exactly one of the parts after ``allocated``; they add up to ``owned``.
+
+    Where no agent ever told, nobody knows what is ``working``, ``busy``, ``quiet`` or ``idle``.
+    """
 
     source = serializers.ChoiceField(["agent", "kubernetes"])  # type: ignore[assignment]
     observed_at = time()
     owned = serializers.IntegerField()
-    working = serializers.IntegerField()
+    working = number()
     allocated = number()
-    busy = serializers.IntegerField()
-    quiet = serializers.IntegerField()
-    idle = serializers.IntegerField()
+    busy = number()
+    quiet = number()
+    idle = number()
     unmeasured = serializers.IntegerField()
     failed = serializers.IntegerField()
     free = serializers.IntegerField()
@@ -117,14 +121,17 @@ class NodeOut(serializers.Serializer[NodeRecord]):
 
     def get_cards(self, record: NodeRecord) -> CardsOut:
         account, reported = record.account, record.agent.reported_at if record.agent else None
+        counts: dict[str, int | None] = {use.value: account.uses[use] for use in Use}
+        counts["working"] = account.working
+        if not reported:
+            counts |= dict.fromkeys(("working", Use.BUSY, Use.QUIET, Use.IDLE))
         return CardsOut(
             {
                 "source": "agent" if reported else "kubernetes",
                 "observed_at": reported or record.node.observed_at,
                 "owned": account.owned,
-                "working": account.working,
                 "allocated": account.allocated,
-                **{use.value: account.uses[use] for use in Use},
+                **counts,
             }
         ).data  # type: ignore[return-value]
 
@@ -140,6 +147,7 @@ class Nodes(APIView):
     pagination_class = Pages
 
     @extend_schema(operation_id="nodes_list", parameters=LIST, responses=NodeOut(many=True))
+    @one_snapshot()
     def get(self, request: Request) -> Response:
         pages = Pages()
         found = records(cluster_of(request), timezone.now())
@@ -152,6 +160,7 @@ class OneNode(APIView):
     """One present node, by uid."""
 
     @extend_schema(operation_id="nodes_retrieve", parameters=[CLUSTER], responses=NodeOut)
+    @one_snapshot()
     def get(self, request: Request, uid: str) -> Response:
         cluster = cluster_of(request)
         node = Node.objects.filter(cluster=cluster, uid=uid, gone_at__isnull=True).first()

@@ -25,6 +25,7 @@ from gpuadmin.api.v1.operations_out import (
     OperationOut,
     PreviewOut,
 )
+from gpuadmin.fleet.snapshot import one_snapshot
 from gpuadmin.operations import queries, services
 from gpuadmin.operations.errors import UnknownKind
 from gpuadmin.operations.kinds import kind_of
@@ -52,6 +53,7 @@ class Operations(generics.ListAPIView[Operation]):
         return queries.operations(cluster_of(self.request))
 
     @extend_schema(parameters=LIST)
+    @one_snapshot()
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A page of operations."""
         return super().get(request, *args, **kwargs)
@@ -90,6 +92,7 @@ class OneOperation(APIView):
     """One operation with plan, targets and steps."""
 
     @extend_schema(responses=OperationDetail)
+    @one_snapshot()
     def get(self, request: Request, operation_id: UUID) -> Response:
         return Response(OperationDetail(_operation(operation_id)).data)
 

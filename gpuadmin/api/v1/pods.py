@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics, serializers
 
-from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, time
+from gpuadmin.api.v1.common import CLUSTER, IN_ONE_SNAPSHOT, LIST, cluster_of, time
 from gpuadmin.workloads.models import Pod, PodDevice
 from gpuadmin.workloads.queries import devices_of, present_pods
 
@@ -86,6 +86,7 @@ class WithDevices(generics.GenericAPIView[Pod]):
         return PodOut(*pods, many=many, **{**more, "context": context})
 
 
+@IN_ONE_SNAPSHOT
 @extend_schema(parameters=LIST)
 class Pods(WithDevices, generics.ListAPIView[Pod]):
     """Pods that exist in the cluster now, by namespace and name."""
@@ -97,6 +98,7 @@ class Pods(WithDevices, generics.ListAPIView[Pod]):
         return present_pods(cluster_of(self.request))
 
 
+@IN_ONE_SNAPSHOT
 @extend_schema(parameters=[CLUSTER])
 class OnePod(WithDevices, generics.RetrieveAPIView[Pod]):
     """One pod, by uid."""
