@@ -29,10 +29,39 @@ sheet.addEventListener("close", () => {
   htmx.trigger("#live", "refresh");
 });
 
-// A refusal or a fault of the server comes as a whole page: show it as one, not inside the sheet.
+// 409 and 422 come with the sheet itself, which says what is against it. Any other refusal or fault
+// is a page of its own, or nothing at all: its sentence is put above what was typed, which stays.
+const SHEETS = [409, 422];
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (detail.target === sheet && detail.xhr.status === 422) {
-    detail.shouldSwap = true;
-    detail.isError = false;
-  }
+  if (detail.target !== sheet || !SHEETS.includes(detail.xhr.status)) return;
+  detail.shouldSwap = true;
+  detail.isError = false;
 });
+
+function show(head, text) {
+  if (!sheet.open) {
+    sheet.replaceChildren(document.getElementById("sheet-bare").content.cloneNode(true));
+    sheet.showModal();
+  }
+  const scroll = sheet.querySelector(".scroll");
+  const note = document.getElementById("sheet-fault").content.firstElementChild.cloneNode(true);
+  note.querySelector("b").textContent = head;
+  note.querySelector("span").textContent = text;
+  scroll.querySelector("[data-fault]")?.remove();
+  scroll.prepend(note);
+  scroll.scrollTo(0, 0);
+}
+
+const KEPT = "Nothing that you typed is lost. Sending it again is safe: one click is one change.";
+const ofSheet = ({ target }) => target === sheet || sheet.contains(target);
+document.addEventListener("htmx:responseError", ({ detail }) => {
+  if (!ofSheet(detail)) return;
+  const page = new DOMParser().parseFromString(detail.xhr.responseText, "text/html");
+  const said = (tag) => page.querySelector(`main ${tag}`)?.textContent.trim();
+  show(`${said("h1") ?? `gpuadmin answered with an error (${detail.xhr.status})`}.`, said("p") ?? KEPT);
+});
+for (const name of ["htmx:sendError", "htmx:timeout"]) {
+  document.addEventListener(name, ({ detail }) => {
+    if (ofSheet(detail)) show("gpuadmin does not answer.", KEPT);
+  });
+}

@@ -221,6 +221,15 @@ def test_text_of_the_cluster_stays_text(cluster: Cluster, operator: Client) -> N
         assert "\x1b" not in page, address
 
 
+def test_of_the_schedulers_message_the_first_sentence_is_shown_and_the_rest_is_folded(
+    cluster: Cluster, viewer: Client
+) -> None:
+    page = html(viewer, "/findings")
+    first = "0/12 nodes are available: 3 Insufficient nvidia.com/gpu, 2 were unschedulable"
+    assert f"<summary>{first}</summary>{first}. preemption: 0/12 nodes" in page
+    assert "preemption" not in re.sub(r"</summary>.*?</details>", "", page)
+
+
 def test_an_unchanged_page_is_answered_with_204(cluster: Cluster, viewer: Client) -> None:
     first = html(viewer, "/")
     match = re.search(r'data-hash="([0-9a-f]+)"', first)

@@ -25,12 +25,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A finding as it reads in a list. ``links`` are (address name, argument, words)."""
+    """A finding as it reads in a list. ``whole`` is the scheduler's whole message where it is more
+    than the first sentence, which ``advice`` then is."""
 
     key: int
     state: State
     sentence: str
     advice: str
+    whole: str
     since: datetime
     last: datetime
     times: int
@@ -84,20 +86,24 @@ def asked_in_all(pods: Iterable[Pod]) -> str:
 
 def wrongs(findings: Iterable[Finding]) -> list[Wrong]:
     """In the order given: worst first, then newest."""
-    return [
-        Wrong(
-            key=finding.pk,
-            state=SEVERITIES[Finding.Severity(finding.severity)],
-            sentence=plain(finding.sentence),
-            advice=plain(finding.advice),
-            since=finding.first_seen,
-            last=finding.last_seen,
-            times=finding.count,
-            node=finding.node_name,
-            set_up=finding.code.startswith(("agent", "collect", "cluster", "watch", "poll")),
-        )
-        for finding in findings
-    ]
+    return [_wrong(finding) for finding in findings]
+
+
+def _wrong(finding: Finding) -> Wrong:
+    whole = plain(finding.advice)
+    advice = first_sentence(whole) if finding.object_kind == "pods" else whole
+    return Wrong(
+        key=finding.pk,
+        state=SEVERITIES[Finding.Severity(finding.severity)],
+        sentence=plain(finding.sentence),
+        advice=advice,
+        whole="" if whole.rstrip(". ") == advice.rstrip(". ") else whole,
+        since=finding.first_seen,
+        last=finding.last_seen,
+        times=finding.count,
+        node=finding.node_name,
+        set_up=finding.code.startswith(("agent", "collect", "cluster", "watch", "poll")),
+    )
 
 
 def tally(found: Iterable[Wrong]) -> str:
