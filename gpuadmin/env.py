@@ -169,6 +169,13 @@ TRUSTED_ORIGINS = Setting[tuple[str, ...]](
     (),
     "Origins whose forms are accepted beside our own, such as https://gpu.example.org.",
 )
+TRUSTED_PROXIES = Setting(
+    "GPUADMIN_TRUSTED_PROXIES",
+    number(0, 10),
+    0,
+    "How many proxies of yours stand before the console and append to X-Forwarded-For; with 0 "
+    "behind a proxy, everybody has the proxy's address, and failed sign-ins lock out everybody.",
+)
 SESSION_HOURS = Setting(
     "GPUADMIN_SESSION_HOURS",
     number(1, 720),

@@ -136,11 +136,18 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/sign-in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/sign-in"
-# One account from one address is locked, so that a stranger cannot lock out an administrator.
+TRUSTED_PROXIES = env.TRUSTED_PROXIES.read()
+# One account is locked from one address, and one address from every account after more failures:
+# nobody tries passwords without limit, and no stranger locks out an administrator.
+AXES_HANDLER = "gpuadmin.accounts.signins.Limits"
+AXES_CLIENT_IP_CALLABLE = "gpuadmin.accounts.signins.counted_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
+SIGN_IN_FAILURES_PER_ADDRESS = 30
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True  # the audit has it
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 AXES_LOCKOUT_CALLABLE = "gpuadmin.web.views.session.locked"

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+from datetime import timedelta
 from typing import Any
 
-from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit
+from django.conf import settings
+from django.utils import timezone
+
+from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit, refused_since
 from gpuadmin.accounts.models import AccessToken, User
 from gpuadmin.accounts.roles import Permission, Role
+
+REFUSAL_TOLD_AGAIN = timedelta(hours=1)
 
 
 class Refused(Exception):
@@ -40,9 +46,20 @@ def actor_of(request: Any) -> Actor:
 
 
 def address_of(request: Any) -> str | None:
-    """The peer's IP address; None on a unix socket."""
+    """The client's IP address; None where there is none, as on a unix socket.
+
+    Each trusted proxy has appended the address that it saw to X-Forwarded-For. What stands left of
+    theirs is anybody's claim; where theirs are missing, the peer's own address counts.
+    """
+    peer, proxies = request.META.get("REMOTE_ADDR", ""), settings.TRUSTED_PROXIES
+    told = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    forwarded = told[-proxies] if 0 < proxies <= len(told) else ""
+    return _ip_address(forwarded) or _ip_address(peer)
+
+
+def _ip_address(text: str) -> str | None:
     try:
-        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
+        return str(ipaddress.ip_address(text.strip().partition("%")[0]))  # without an IPv6 zone
     except ValueError:
         return None
 
@@ -53,16 +70,21 @@ def may(actor: Actor, permission: Permission) -> bool:
 
 
 def require(actor: Actor, permission: Permission, subject: Subject | None = None) -> None:
-    """Lets the actor pass, or writes the audit row and raises ``Refused`` with a sentence."""
+    """Lets the actor pass, or writes the audit row and raises ``Refused`` with a sentence.
+
+    Whoever has no role gets one row an hour for each action: the table never shrinks.
+    """
     if may(actor, permission):
         return
-    audit(actor, permission.key, Outcome.REFUSED, subject)
-    if actor.role is Role.NONE:
+    if actor.role is not Role.NONE:
+        audit(actor, permission.key, Outcome.REFUSED, subject)
         raise Refused(
-            f"{actor.name} has no role here. An administrator gives one with "
-            f"“manage.py gpuadmin_user set-role {actor.name} viewer”."
+            f"Your role is {actor.role.label}. It takes {permission.least.label} "
+            f"to {permission.sentence}."
         )
+    if not refused_since(timezone.now() - REFUSAL_TOLD_AGAIN, permission.key, actor=actor.user):
+        audit(actor, permission.key, Outcome.REFUSED, subject)
     raise Refused(
-        f"Your role is {actor.role.label}. It takes {permission.least.label} "
-        f"to {permission.sentence}."
+        f"{actor.name} has no role here. An administrator gives one with "
+        f"“manage.py gpuadmin_user set-role {actor.name} viewer”."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from gpuadmin.accounts.models import AuditEntry, User
@@ -66,3 +67,9 @@ def audit(
         detail=dict(detail or {}),
         address=actor.address,
     )
+
+
+def refused_since(moment: datetime, action: str, **columns: Any) -> bool:
+    """Whether such a refusal has a row already: what anybody may repeat must not fill the table."""
+    rows = AuditEntry.objects.filter(at__gte=moment, action=action, outcome=Outcome.REFUSED)
+    return rows.filter(**columns).exists()

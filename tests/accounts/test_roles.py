@@ -53,6 +53,22 @@ def test_a_user_without_a_group_is_told_how_to_get_a_role() -> None:
         require(actor_of(request_of(user_with(Role.NONE))), Permission.VIEW)
 
 
+def test_a_user_without_a_role_fills_no_table_by_asking_again_and_again() -> None:
+    stranger, viewer = (actor_of(request_of(user_with(role))) for role in (Role.NONE, Role.VIEWER))
+    for _ in range(5):
+        for permission in (Permission.VIEW, Permission.TAINT):
+            with pytest.raises(Refused):
+                require(stranger, permission)
+        with pytest.raises(Refused):
+            require(viewer, Permission.TAINT)
+    rows = AuditEntry.objects.filter(outcome="refused")
+    assert sorted(rows.filter(actor=stranger.user).values_list("action", flat=True)) == [
+        "operate.taint",
+        "view",
+    ]
+    assert rows.filter(actor=viewer.user).count() == 5
+
+
 @pytest.mark.parametrize(
     ("role", "cap", "left"),
     [
