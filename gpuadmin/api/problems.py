@@ -31,15 +31,20 @@ def problem(
     headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Response:
+    """One problem as an answer; the rest as for ``body_of``."""
+    body = body_of(status, detail, kind=kind, **more)
+    return Response(body, status=status, content_type=CONTENT_TYPE, headers=dict(headers or {}))
+
+
+def body_of(status: int, detail: str, *, kind: str = "", **more: Any) -> dict[str, Any]:
     """One problem. ``kind`` names it for programs; ``more`` are its own members."""
-    body = {
+    return {
         "type": f"urn:gpuadmin:{kind}" if kind else "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         **more,
     }
-    return Response(body, status=status, content_type=CONTENT_TYPE, headers=dict(headers or {}))
 
 
 def handler(error: Exception, context: dict[str, Any]) -> Response:

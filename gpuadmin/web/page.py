@@ -11,7 +11,8 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
@@ -72,6 +73,7 @@ def page(
         def handle(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             if not isinstance(request.user, User):
                 return _sign_in_first(request)
+            _refuse_nul(request.POST)
             actor = actor_of(request)
             try:
                 require(actor, needs)
@@ -95,6 +97,12 @@ def page(
 def in_sheet(request: HttpRequest) -> bool:
     """Whether the answer goes into the side sheet; without script it is a page of its own."""
     return request.headers.get("HX-Target") in ("sheet", "run")
+
+
+def _refuse_nul(form: QueryDict) -> None:
+    """No browser sends one, and PostgreSQL stores none."""
+    if any("\0" in value for _, values in form.lists() for value in values):
+        raise BadRequest("The form has a NUL character.")
 
 
 def _sign_in_first(request: HttpRequest) -> HttpResponse:

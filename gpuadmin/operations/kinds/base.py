@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,6 +19,7 @@ from gpuadmin.planning.taints import Edit
 
 P = TypeVar("P", bound=msgspec.Struct)
 S = TypeVar("S")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # NUL and lone surrogates
 FIELD_MANAGER = "gpuadmin"  # signs our writes: metadata.managedFields tells them from others'
 
 
@@ -64,7 +66,12 @@ class Kind(ABC, Generic[P, S]):
     parameters: type[P]
 
     def parse(self, raw: object) -> P:
-        """Strict: no unknown field, no conversion. Raises ``BadParameters``."""
+        """Strict: no unknown field, no conversion, nothing that PostgreSQL cannot store.
+
+        Raises ``BadParameters``.
+        """
+        if unstorable := _unstorable_fields(raw):
+            raise BadParameters(dict.fromkeys(unstorable, "Has a character that is no text."))
         try:
             parameters = msgspec.convert(raw, self.parameters)
         except msgspec.ValidationError as error:
@@ -105,6 +112,24 @@ class Kind(ABC, Generic[P, S]):
     @abstractmethod
     def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]] | None:
         """Name and parameters of the change that puts back what was there; None: no difference."""
+
+
+def _unstorable_fields(raw: object) -> list[str]:
+    if not isinstance(raw, Mapping):
+        return ["parameters"] if _is_unstorable(raw) else []
+    return [
+        "parameters" if _is_unstorable(name) else str(name)
+        for name, value in raw.items()
+        if _is_unstorable(name) or _is_unstorable(value)
+    ]
+
+
+def _is_unstorable(value: object) -> bool:
+    if isinstance(value, str):
+        return bool(_UNSTORABLE.search(value))
+    if isinstance(value, Mapping):
+        return any(map(_is_unstorable, [*value.keys(), *value.values()]))
+    return isinstance(value, list) and any(map(_is_unstorable, value))
 
 
 def _by_field(message: str) -> dict[str, str]:
