@@ -191,6 +191,23 @@ def test_c38_without_the_right_to_list_pods_requests_and_free_are_unknown_not_ze
     assert (found.allocatable, found.requested, found.free, found.free_now) == (8, None, None, None)
 
 
+def test_c38_without_the_right_to_list_pods_an_unheld_card_is_neither_free_nor_blocked() -> None:
+    held = (HeldFact("team", "p", GPU, "GPU-0"),)
+    counted = account(node(2, pods=None, held=held), POLICY)
+    assert [card.use for card in counted.cards] == [Use.BUSY, Use.UNKNOWN]
+    assert "pods can't be listed" in counted.cards[1].reason
+
+
+@pytest.mark.parametrize(
+    "labels", [{"nvidia.com/gpu.count": "3000000"}, {"nvidia.com/gpu.replicas": "9" * 30}]
+)
+def test_numbers_that_no_machine_has_are_faults_and_make_no_cards(labels: dict[str, str]) -> None:
+    facts = NodeFacts("n", capacity={GPU: 10**9}, allocatable={GPU: 10**9}, labels=labels)
+    counted = account(facts, POLICY)
+    assert row(counted).note is Note.FAULT
+    assert counted.owned == 0
+
+
 def test_without_an_agent_cards_are_counted_by_the_api_and_none_is_called_busy() -> None:
     facts = node(4, used=3, cards=None, held=None)
     counted = account(facts, POLICY)
