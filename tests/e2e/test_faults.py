@@ -45,6 +45,8 @@ def test_a_refusal_a_fault_and_a_lost_connection_are_said_in_the_sheet(
         viewers = Group.objects.get_or_create(name=Role.VIEWER.label)[0]
         User.objects.get(username=people[Role.OPERATOR]).groups.set([viewers])
         sheet.get_by_role("button", name="Preview").click()
-        expect(alert).to_contain_text("Not allowed. Your role is viewer. It takes operator to preview")
+        expect(alert).to_contain_text(
+            "Not allowed. Your role is viewer. It takes operator to preview"
+        )
         expect(sheet.get_by_label("Key")).to_have_value("maint")
         expect(alert).to_have_count(1)

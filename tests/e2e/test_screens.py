@@ -6,12 +6,17 @@ contrast included.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser
 from pytest_django.live_server_helper import LiveServer
 
+from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
-from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node
 from tests.e2e.browser import NARROW, ROOT, WIDE, Theme, Watched, sign_in, watched
 from tests.e2e.conftest import PASSWORD
 
@@ -58,6 +63,61 @@ def test_every_page_is_whole_in_this_size_and_theme(
         complaints = [text for text in shown.complaints if "404" not in text]
     assert faults == []
     assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"), [(WIDE, "light"), (NARROW, "dark")], ids=["1440-light", "390-dark"]
+)
+def test_pages_are_whole_when_something_is_missing(
+    live_server: LiveServer,
+    browser: Browser,
+    fleet: Cluster,
+    people: dict[Role, str],
+    size: tuple[int, int],
+    theme: Theme,
+) -> None:
+    """Late, forbidden, empty, refused: states that are designed, each after the other."""
+    faults: list[str] = []
+    kind = f"{theme}-{size[0]}"
+    with watched(browser, live_server.url, size=size, theme=theme) as shown:
+        sign_in(shown.page, people[Role.OPERATOR], PASSWORD)
+        for state, (change, addresses) in MISSING.items():
+            change()
+            for place, address in addresses.items():
+                shown.page.goto(address)
+                faults += _look(shown, f"{place}-{state}-{kind}")
+    assert faults == []
+    assert [text for text in shown.complaints if "403" not in text] == []
+
+
+def _late() -> None:
+    old = timezone.now() - timedelta(minutes=41)
+    why = "The API server at https://10.0.0.1:6443 can't be reached: connection refused."
+    Heartbeat.objects.update(ok=False, ok_at=old, message=why)
+    reporting = AgentState.objects.filter(reported_at__isnull=False)
+    reporting.update(status="unreachable", reported_at=old, reason="No answer in 5 s.")
+
+
+def _forbidden() -> None:
+    Cluster.objects.update(pods_forbidden=True, pods_observed_at=None)
+
+
+def _empty() -> None:
+    Node.objects.all().delete()
+    Finding.objects.all().delete()
+
+
+def _refused() -> None:
+    for user in User.objects.all():
+        user.groups.clear()
+
+
+MISSING: dict[str, tuple[Callable[[], None], dict[str, str]]] = {
+    "late": (_late, {"overview": "/", "node": "/nodes/h100-02", "setup": "/setup"}),
+    "forbidden": (_forbidden, {"overview": "/", "nodes": "/nodes", "node": "/nodes/h100-02"}),
+    "empty": (_empty, {"overview": "/", "nodes": "/nodes", "findings": "/findings"}),
+    "refused": (_refused, {"overview": "/"}),
+}
 
 
 def _look(shown: Watched, name: str) -> list[str]:

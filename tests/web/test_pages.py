@@ -226,7 +226,7 @@ def test_of_the_schedulers_message_the_first_sentence_is_shown_and_the_rest_is_f
 ) -> None:
     page = html(viewer, "/findings")
     first = "0/12 nodes are available: 3 Insufficient nvidia.com/gpu, 2 were unschedulable"
-    assert f"<summary>{first}</summary>{first}. preemption: 0/12 nodes" in page
+    assert f"<summary>{first}</summary>preemption: 0/12 nodes" in page
     assert "preemption" not in re.sub(r"</summary>.*?</details>", "", page)
 
 
@@ -254,6 +254,20 @@ def test_late_data_is_said_at_the_title_and_in_a_banner_and_keeps_its_numbers(
     assert "can&#x27;t be reached" in page
     assert "Owned 73" in text(viewer, "/")
     assert "41 m ago" in text(viewer, "/")
+
+
+def test_when_every_agent_is_silent_use_is_unknown_not_zero_and_no_old_reading_passes_for_new(
+    cluster: Cluster, viewer: Client, now: datetime
+) -> None:
+    AgentState.objects.filter(reported_at__isnull=False).update(
+        status="unreachable", reported_at=now - timedelta(minutes=41), reason="No answer in 5 s."
+    )
+    assert "Busy – use is not measured" in text(viewer, "/")
+    assert "Held but idle – use is not measured" in text(viewer, "/")
+    assert html(viewer, "/").count('title="No held card has a current reading of its use"') == 2
+    node = text(viewer, "/nodes/h100-02")
+    assert "Agent silent. No answer in 5 s. Capacity is the API" in node
+    assert "% mem" not in node
 
 
 def test_empty_states_say_what_is_missing(db: None, viewer: Client, now: datetime) -> None:

@@ -104,13 +104,18 @@ def _slot(slot: Slot) -> Block:
 
 def _whole(card: Card) -> list[Block]:
     if not card.known:
-        return [Block("r1 x8 un tall", USE_WORDS[card.use], (card.reason or card.dark,))]
+        return [
+            Block(
+                "r1 x8 un tall", USE_WORDS[card.use], (card.reason or card.unread,), title=card.dark
+            )
+        ]
     if card.use is Use.FAILED:
         return _failed(card)
     if not card.holders:
         if card.use is Use.FREE:
             return [Block("r1 x8 free tall", "free")]
-        return [Block("r1 x8 un tall", "nobody holds it", (card.reason,))]
+        head = "nobody holds it" if card.use is Use.BLOCKED else USE_WORDS[card.use]
+        return [Block("r1 x8 un tall", head, (card.reason,))]
     holder = card.holders[0]
     idle = "isidle" if card.use is Use.IDLE else ""
     busy = card.utilization_percent
@@ -128,9 +133,9 @@ def _whole(card: Card) -> list[Block]:
 
 
 def _failed(card: Card) -> list[Block]:
-    dark = Block("r5 x4 un tall", lines=(card.dark,))
+    dark = Block("r5 x4 un tall", lines=(card.unread,), title=card.dark)
     if not card.holders:
-        return [Block("r1 x8 un tall", lines=(card.dark,))]
+        return [Block("r1 x8 un tall", lines=(card.unread,), title=card.dark)]
     holder = card.holders[0]
     line = (f"{holder.namespace} · whole card",)
     css = f"r1 x4 n{holder.tone} tall bad"

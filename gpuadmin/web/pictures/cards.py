@@ -18,7 +18,7 @@ from gpuadmin.web.pictures.cuts import (
     slots_of,
     unique,
 )
-from gpuadmin.web.pictures.states import agent_reason
+from gpuadmin.web.pictures.states import agent_reason, agent_words
 from gpuadmin.web.pictures.text import full_model, percent
 from gpuadmin.workloads.facts import NodeRecord
 
@@ -27,7 +27,8 @@ TONES = 8  # namespaces with a colour of their own
 
 @dataclass(frozen=True)
 class Card:
-    """A card as it is cut, with its latest reading. What is missing is None; ``dark`` says why."""
+    """A card as it is cut, with its latest reading. What is missing is None; ``dark`` says why,
+    and ``unread`` in a few words."""
 
     node: str
     index: int
@@ -40,6 +41,7 @@ class Card:
     parts: tuple[Part, ...] = ()
     slots: Slots | None = None
     dark: str = ""
+    unread: str = ""
     memory_percent: int | None = None
     utilization_percent: int | None = None
     temperature_celsius: int | None = None
@@ -100,10 +102,11 @@ def _card(
             known=False,
             model=full_model(product),
             dark=agent_reason(record),
+            unread=agent_words(record).lower(),
         )
-    parts = parts_of(gpu, held)
-    own = held.get(gpu.uuid, [])
     fresh = current.get(gpu.uuid, False)
+    parts = parts_of(gpu, held, fresh=fresh)
+    own = held.get(gpu.uuid, [])
     return Card(
         node=record.node.name,
         index=gpu.index,
@@ -115,7 +118,8 @@ def _card(
         holders=unique([h for _, h in own], [h for part in parts for h in part.holders]),
         parts=parts,
         slots=slots_of(record, gpu, parts, held),
-        dark="" if fresh else _dark(record, gpu),
+        dark="" if fresh else f"{_why(record, gpu)}; {_unread(gpu)}",
+        unread="" if fresh else _unread(gpu),
         memory_percent=percent(gpu.memory_used_bytes, gpu.memory_total_bytes) if fresh else None,
         utilization_percent=gpu.utilization_percent if fresh else None,
         temperature_celsius=gpu.temperature_celsius if fresh else None,
@@ -124,11 +128,12 @@ def _card(
     )
 
 
-def _dark(record: NodeRecord, gpu: Gpu) -> str:
-    since = (
-        f"no reading since {gpu.read_at:%d %b %H:%M} UTC"
-        if gpu.read_at
-        else f"never read since it was first seen {gpu.first_seen:%d %b %H:%M} UTC"
-    )
+def _unread(gpu: Gpu) -> str:
+    if gpu.read_at is None:
+        return f"never read since it was first seen {gpu.first_seen:%d %b %H:%M} UTC"
+    return f"no reading since {gpu.read_at:%d %b %H:%M} UTC"
+
+
+def _why(record: NodeRecord, gpu: Gpu) -> str:
     why = (gpu.error or gpu.state) if gpu.state != Gpu.State.OK else agent_reason(record)
-    return f"{why.rstrip('.')}; {since}"
+    return why.rstrip(".")

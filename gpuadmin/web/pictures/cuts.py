@@ -95,8 +95,9 @@ def unique(*groups: Iterable[Holder]) -> tuple[Holder, ...]:
     return tuple(dict.fromkeys(holder for group in groups for holder in group))
 
 
-def parts_of(gpu: Gpu, held: Held) -> tuple[Part, ...]:
-    """The instances to scale, with the gaps between them, in the order of their places."""
+def parts_of(gpu: Gpu, held: Held, *, fresh: bool) -> tuple[Part, ...]:
+    """The instances to scale, with the gaps between them, in the order of their places. What they
+    use is told only by a fresh reading."""
     instances = list(gpu.instances.all())
     if not gpu.mig_mode_current:
         return ()
@@ -107,7 +108,7 @@ def parts_of(gpu: Gpu, held: Held) -> tuple[Part, ...]:
         start = place if instance.placement_start is None else instance.placement_start * scale
         if start > place:
             found.append(Part(place, start - place))
-        part = _instance(instance, start, scale, held)
+        part = _instance(instance, start, scale, held, fresh)
         if start < place or start + part.size > GRID:
             continue  # a place that cannot be: NVML never reports it, and a drawing must not lie
         found.append(part)
@@ -117,13 +118,14 @@ def parts_of(gpu: Gpu, held: Held) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def _instance(instance: MigInstance, start: int, scale: int, held: Held) -> Part:
+def _instance(instance: MigInstance, start: int, scale: int, held: Held, fresh: bool) -> Part:
+    used = percent(instance.memory_used_bytes, instance.memory_total_bytes)
     return Part(
         start=start,
         size=(instance.placement_size or 1) * scale,
         profile=instance.profile or "MIG",
         holders=unique([holder for _, holder in held.get(instance.uuid, [])]),
-        memory_percent=percent(instance.memory_used_bytes, instance.memory_total_bytes),
+        memory_percent=used if fresh else None,
     )
 
 

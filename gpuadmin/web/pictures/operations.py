@@ -47,6 +47,7 @@ class Change:
     who: str
     since: datetime
     finished: datetime | None
+    via: str
     reason: str
     targets: str
     step: int
@@ -96,6 +97,10 @@ class TargetPicture:
     diff: Diff | None
     leaving: list[str]
 
+    @property
+    def written(self) -> bool:
+        return self.diff is not None and not self.diff.nothing
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -124,11 +129,18 @@ def change(operation: Operation) -> Change:
         who=operation.created_by.get_username(),
         since=operation.created_at,
         finished=operation.finished_at,
+        via=_via(operation.created_via),
         reason=operation.reason,
         targets=and_list(target.object_name for target in targets),
         step=min(done + 1, len(steps)),
         steps=len(steps),
     )
+
+
+def _via(created_via: str) -> str:
+    """``session`` or ``token:<name>``, in words."""
+    kind, _, name = created_via.partition(":")
+    return f"by the token {plain(name)}" if kind == "token" else "on these pages"
 
 
 def changes(operations: Iterable[Operation]) -> list[Change]:
@@ -141,13 +153,18 @@ def targets(operation: Operation) -> list[TargetPicture]:
 
 
 def _target(target: Target) -> TargetPicture:
+    """What is written is not yet so: a target whose steps go on is being verified."""
     before, after = target.before, target.after
+    goes_on = any(step.state not in FINAL_STATES for step in target.steps.all())
+    written = target.state == Is.SUCCEEDED
+    changed = diff(before["value"], after["value"]) if before and after else None
+    told = written and changed is not None and not changed.nothing
     return TargetPicture(
         name=target.object_name,
-        state=STATES[Is(target.state)],
-        message=plain(target.message),
+        state=STATES[Is.VERIFYING if written and goes_on else Is(target.state)],
+        message="" if told else plain(target.message),
         steps=[_step(step) for step in target.steps.all()],
-        diff=diff(before["value"], after["value"]) if before and after else None,
+        diff=changed,
         leaving=[plain(name) for name in target.leaving],
     )
 

@@ -67,10 +67,10 @@ def agent_words(record: NodeRecord) -> str:
 
 
 def agent_reason(record: NodeRecord) -> str:
-    """Why readings of this node are missing, for the title of a dash."""
+    """Why readings of this node are missing, for the title of a dash; without a full stop."""
     if record.agent is None:
         return "No agent on this node, so nothing reads its cards"
-    return record.agent.reason or agent_words(record)
+    return record.agent.reason.rstrip(". ") or agent_words(record)
 
 
 def node_states(record: NodeRecord) -> list[State]:

@@ -103,7 +103,7 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
         f"{totals.not_observed} not observed" if totals.not_observed else "",
     ]
     allocated = totals.allocated
-    dark = _why_dark(totals)
+    dark, unmeasured = _why_dark(totals), _why_unmeasured(totals)
     return [
         Figure(
             "Owned",
@@ -132,21 +132,21 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
         ),
         Figure(
             "Busy",
-            DASH if dark else thousands(totals.busy),
-            "use is not measured" if dark else _more_held(uses),
+            DASH if unmeasured else thousands(totals.busy),
+            "use is not measured" if unmeasured else _more_held(uses),
             "use=busy",
             "busy",
             "busy",
-            dark,
+            unmeasured,
         ),
         Figure(
             "Held but idle",
-            DASH if dark else thousands(totals.idle),
-            "use is not measured" if dark else _idle_models(shown.records),
+            DASH if unmeasured else thousands(totals.idle),
+            "use is not measured" if unmeasured else _idle_models(shown.records),
             "use=idle",
             "idle",
             "idle",
-            dark,
+            unmeasured,
         ),
     ]
 
@@ -156,6 +156,14 @@ def _why_dark(totals: Totals) -> str:
     if totals.owned and totals.not_observed == totals.owned:
         return "No agent has told of any card: they are known only by the cluster's counts"
     return ""
+
+
+def _why_unmeasured(totals: Totals) -> str:
+    """Why nothing is known of how busy held cards are; "" when it is of any, or none is held."""
+    measured = sum(totals.uses[use] for use in (Use.BUSY, Use.QUIET, Use.IDLE))
+    if totals.uses[Use.UNMEASURED] and not measured:
+        return "No held card has a current reading of its use"
+    return _why_dark(totals)
 
 
 def _share(allocated: int | None, owned: int) -> str:

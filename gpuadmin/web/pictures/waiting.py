@@ -25,14 +25,14 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Wrong:
-    """A finding as it reads in a list. ``whole`` is the scheduler's whole message where it is more
-    than the first sentence, which ``advice`` then is."""
+    """A finding as it reads in a list. Of a scheduler's message ``advice`` is the first sentence,
+    ``rest`` what follows."""
 
     key: int
     state: State
     sentence: str
     advice: str
-    whole: str
+    rest: str
     since: datetime
     last: datetime
     times: int
@@ -92,12 +92,13 @@ def wrongs(findings: Iterable[Finding]) -> list[Wrong]:
 def _wrong(finding: Finding) -> Wrong:
     whole = plain(finding.advice)
     advice = first_sentence(whole) if finding.object_kind == "pods" else whole
+    rest = whole.strip().removeprefix(advice).lstrip(". ")
     return Wrong(
         key=finding.pk,
         state=SEVERITIES[Finding.Severity(finding.severity)],
         sentence=plain(finding.sentence),
         advice=advice,
-        whole="" if whole.rstrip(". ") == advice.rstrip(". ") else whole,
+        rest=rest,
         since=finding.first_seen,
         last=finding.last_seen,
         times=finding.count,
