@@ -44,7 +44,7 @@ protos: setup-tests  ## generates the kubelet's gRPC module from our .proto file
 	$(PYTHON) -m grpc_tools.protoc -I. --python_out=. --pyi_out=. agent/protos/podresources.proto
 
 screens: setup-tests  ## pictures of every page in var/screens, light and dark, wide and narrow
-	$(PYTHON) -m pytest tests/e2e/test_screens.py tests/e2e/test_taint.py
+	SCREENS=1 $(PYTHON) -m pytest tests/e2e/test_screens.py tests/e2e/test_taint.py
 
 bench: setup-demo  ## start time, idle CPU and memory of the whole demo
 	$(PYTHON) -m dev.bench

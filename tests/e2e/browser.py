@@ -3,15 +3,21 @@ axe, nothing that scrolls sideways."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from django.conf import settings
+from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
 
+from gpuadmin.accounts.models import User
+
 ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "var" / "screens"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 FLAGS = [
@@ -98,6 +104,21 @@ def watched(
         yield shown
     finally:
         context.close()
+
+
+def enter(page: Page, url: str, name: str) -> None:
+    """As somebody who has signed in already; for tests that are about something else."""
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": url}])
+
+
+def picture(page: Page, name: str, *, whole: bool = False) -> None:
+    """A picture in var/screens where SCREENS is set (`make screens`): each costs a quarter of a
+    second, and nothing is held to its pixels."""
+    if os.environ.get("SCREENS"):
+        page.screenshot(path=FOLDER / f"{name}.png", full_page=whole)
 
 
 def sign_in(page: Page, name: str, password: str) -> None:

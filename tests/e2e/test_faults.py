@@ -10,8 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.fleet.models import Cluster
-from tests.e2e.browser import sign_in, watched
-from tests.e2e.conftest import PASSWORD
+from tests.e2e.browser import enter, watched
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 SHEET = "**/nodes/taint?**"
@@ -22,7 +21,7 @@ def test_a_refusal_a_fault_and_a_lost_connection_are_said_in_the_sheet(
 ) -> None:
     with watched(browser, live_server.url) as shown:
         page, sheet = shown.page, shown.page.locator("dialog#sheet")
-        sign_in(page, people[Role.OPERATOR], PASSWORD)
+        enter(page, live_server.url, people[Role.OPERATOR])
         page.goto("/nodes/h100-01")
         opener, alert = page.get_by_role("link", name="Edit taints…"), sheet.get_by_role("alert")
 

@@ -17,12 +17,10 @@ from pytest_django.live_server_helper import LiveServer
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node
-from tests.e2e.browser import NARROW, ROOT, WIDE, Theme, Watched, sign_in, watched
-from tests.e2e.conftest import PASSWORD
+from tests.e2e.browser import NARROW, WIDE, Theme, Watched, enter, picture, watched
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
-FOLDER = ROOT / "var" / "screens"
 PAGES = {
     "overview": "/",
     "nodes": "/nodes",
@@ -49,12 +47,11 @@ def test_every_page_is_whole_in_this_size_and_theme(
     size: tuple[int, int],
     theme: Theme,
 ) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
     faults: list[str] = []
     with watched(browser, live_server.url, size=size, theme=theme) as shown:
         shown.page.goto("/sign-in")
         faults += _look(shown, f"sign-in-{theme}-{size[0]}")
-        sign_in(shown.page, people[Role.OPERATOR], PASSWORD)
+        enter(shown.page, live_server.url, people[Role.OPERATOR])
         for name, address in PAGES.items():
             shown.page.goto(address)
             faults += _look(shown, f"{name}-{theme}-{size[0]}")
@@ -80,7 +77,7 @@ def test_pages_are_whole_when_something_is_missing(
     faults: list[str] = []
     kind = f"{theme}-{size[0]}"
     with watched(browser, live_server.url, size=size, theme=theme) as shown:
-        sign_in(shown.page, people[Role.OPERATOR], PASSWORD)
+        enter(shown.page, live_server.url, people[Role.OPERATOR])
         for state, (change, addresses) in MISSING.items():
             change()
             for place, address in addresses.items():
@@ -121,7 +118,7 @@ MISSING: dict[str, tuple[Callable[[], None], dict[str, str]]] = {
 
 
 def _look(shown: Watched, name: str) -> list[str]:
-    shown.page.screenshot(path=FOLDER / f"{name}.png", full_page=True)
+    picture(shown.page, name, whole=True)
     # Structure is the same in both themes: in the dark one only contrast can go wrong anew.
     rule = "color-contrast" if "-dark-" in name else ""
     return [f"{name}: {fault}" for fault in [*shown.sideways(), *shown.axe(rule)]]
@@ -132,6 +129,6 @@ def _modes(shown: Watched, name: str) -> list[str]:
     faults = []
     for mode in ("Memory", "Holder", "Temperature"):
         shown.page.locator(".mapbox .seg").get_by_text(mode).click()
-        shown.page.screenshot(path=FOLDER / f"overview-{mode.lower()}-{name}.png", full_page=True)
+        picture(shown.page, f"overview-{mode.lower()}-{name}", whole=True)
         faults += [f"{mode} {name}: {fault}" for fault in shown.axe("color-contrast")]
     return faults

@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 from pytest_django.live_server_helper import LiveServer
 
+from dev.processes import wait_until
 from gpuadmin.accounts.roles import Role
 from gpuadmin.kube.client import KubeClient
-from tests.e2e.browser import NARROW, ROOT, WIDE, Theme, sign_in, watched
+from tests.e2e.browser import NARROW, WIDE, Theme, enter, picture, watched
 from tests.e2e.cluster import GPU_TAINT, small_cluster, sync, worker
-from tests.e2e.conftest import PASSWORD
 from tests.operations.world import World, simulated_api
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
-FOLDER = ROOT / "var" / "screens"
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +38,16 @@ def lab(
 def test_a_taint_that_ends_pods_is_previewed_confirmed_verified_and_undone(
     live_server: LiveServer, browser: Browser, lab: World, people: dict[Role, str]
 ) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
     faults: list[str] = []
     with watched(browser, live_server.url) as shown:
         page, sheet = shown.page, shown.page.locator("dialog#sheet")
-        sign_in(page, people[Role.OPERATOR], PASSWORD)
+        enter(page, live_server.url, people[Role.OPERATOR])
         page.goto("/nodes/h100-01")
         opener = page.get_by_role("link", name="Edit taints…")
         opener.click()
         expect(sheet.get_by_text("nvidia.com/gpu=present:NoSchedule")).to_be_visible()
         faults += shown.axe()
-        page.screenshot(path=FOLDER / "change-choose-light-1440.png")
+        picture(page, "change-choose-light-1440")
 
         page.keyboard.press("Escape")
         expect(sheet).not_to_be_visible()
@@ -63,7 +61,7 @@ def test_a_taint_that_ends_pods_is_previewed_confirmed_verified_and_undone(
         expect(sheet.get_by_text("gone for good", exact=True)).to_be_visible()
         expect(sheet.locator("#kubectl")).to_contain_text("kubectl taint nodes h100-01")
         faults += [*shown.axe(), *shown.sideways()]
-        page.screenshot(path=FOLDER / "change-plan-light-1440.png")
+        picture(page, "change-plan-light-1440")
 
         run = sheet.get_by_role("button", name="Run the change")
         expect(run).to_be_disabled()
@@ -75,29 +73,34 @@ def test_a_taint_that_ends_pods_is_previewed_confirmed_verified_and_undone(
 
         expect(sheet.get_by_text("Read h100-01 again and write")).to_be_visible()
         expect(sheet.get_by_text("Still leaving: team/scratch, team/train-0")).to_be_visible()
-        page.screenshot(path=FOLDER / "change-live-light-1440.png")
+        picture(page, "change-live-light-1440")
         page.keyboard.press("Escape")  # closes a plan, never a run
         expect(sheet).to_be_visible()
         lab.end_pod("scratch")
         lab.end_pod("train-0")
         expect(sheet.get_by_text("Verified by a fresh read")).to_be_visible(timeout=30_000)
         faults += [*shown.axe(), *shown.sideways()]
-        page.screenshot(path=FOLDER / "change-done-light-1440.png")
+        picture(page, "change-done-light-1440")
         assert {"key": "maint", "effect": "NoExecute"} in lab.taints("h100-01")
 
         sync(lab)
-        sheet.get_by_role("link", name="Undo…").click()
-        expect(sheet.get_by_text("No running pod is ended")).to_be_visible()
-        sheet.get_by_label("Why").fill("Board is back")
-        sheet.get_by_role("button", name="Run the change").click()
-        expect(sheet.get_by_text("Verified by a fresh read")).to_be_visible(timeout=30_000)
+        take_back(sheet)
         assert lab.taints("h100-01") == [GPU_TAINT]
 
         page.goto("/operations")
         expect(page.get_by_role("row").filter(has_text="Board swap")).to_have_count(1)
-        page.screenshot(path=FOLDER / "operations-some-light-1440.png")
+        picture(page, "operations-some-light-1440")
         assert shown.complaints == []
     assert faults == []
+
+
+def take_back(sheet: Locator) -> None:
+    """The undo of the change that the sheet shows, which ends nobody."""
+    sheet.get_by_role("link", name="Undo…").click()
+    expect(sheet.get_by_text("No running pod is ended")).to_be_visible()
+    sheet.get_by_label("Why").fill("Board is back")
+    sheet.get_by_role("button", name="Run the change").click()
+    expect(sheet.get_by_text("Verified by a fresh read")).to_be_visible(timeout=30_000)
 
 
 def test_several_ticked_nodes_get_one_taint_in_one_change(
@@ -105,7 +108,7 @@ def test_several_ticked_nodes_get_one_taint_in_one_change(
 ) -> None:
     with watched(browser, live_server.url) as shown:
         page, sheet = shown.page, shown.page.locator("dialog#sheet")
-        sign_in(page, people[Role.ADMIN], PASSWORD)
+        enter(page, live_server.url, people[Role.ADMIN])
         page.goto("/nodes")
         page.get_by_label("Select all").check()
         bar = page.get_by_role("region", name="Selected nodes")
@@ -135,7 +138,7 @@ def test_the_sheet_is_whole_in_every_size_and_theme(
     theme: Theme,
 ) -> None:
     with watched(browser, live_server.url, size=size, theme=theme) as shown:
-        sign_in(shown.page, people[Role.OPERATOR], PASSWORD)
+        enter(shown.page, live_server.url, people[Role.OPERATOR])
         shown.page.goto("/nodes/h100-01")
         shown.page.get_by_role("link", name="Edit taints…").click()
         sheet = shown.page.locator("dialog#sheet")
@@ -143,7 +146,7 @@ def test_the_sheet_is_whole_in_every_size_and_theme(
         sheet.get_by_label("NoExecute").check()
         sheet.get_by_role("button", name="Preview").click()
         expect(sheet.get_by_role("heading", name="2 pods will be ended")).to_be_visible()
-        shown.page.screenshot(path=FOLDER / f"change-plan-{theme}-{size[0]}.png")
+        picture(shown.page, f"change-plan-{theme}-{size[0]}")
         assert [*shown.sideways(), *shown.axe(), *shown.complaints] == []
 
 
@@ -152,7 +155,7 @@ def test_without_script_the_same_addresses_make_the_same_change(
 ) -> None:
     with watched(browser, live_server.url, java_script_enabled=False) as shown:
         page = shown.page
-        sign_in(page, people[Role.OPERATOR], PASSWORD)
+        enter(page, live_server.url, people[Role.OPERATOR])
         page.goto("/nodes/h100-02")
         page.get_by_role("link", name="Edit taints…").click()
         page.get_by_label("Key").fill("plain")
@@ -160,9 +163,8 @@ def test_without_script_the_same_addresses_make_the_same_change(
         page.get_by_label("Why").fill("no script here")
         page.get_by_role("button", name="Run the change").click()
         expect(page.get_by_role("heading", name="Taint h100-02 with plain")).to_be_visible()
-        page.wait_for_timeout(1500)
-        page.reload()
-        expect(page.get_by_text("Verified by a fresh read")).to_be_visible()
+        verified = page.get_by_text("Verified by a fresh read")
+        assert wait_until(lambda: page.reload() is not None and verified.is_visible(), 10)
         assert lab.taints("h100-02") == [{"key": "plain", "effect": "NoSchedule"}]
 
 
@@ -171,7 +173,7 @@ def test_a_plan_whose_snapshot_has_moved_is_shown_again_with_the_difference(
 ) -> None:
     with watched(browser, live_server.url) as shown:
         page, sheet = shown.page, shown.page.locator("dialog#sheet")
-        sign_in(page, people[Role.OPERATOR], PASSWORD)
+        enter(page, live_server.url, people[Role.OPERATOR])
         page.goto("/nodes/h100-02")
         page.get_by_role("link", name="Edit taints…").click()
         sheet.get_by_label("Key").fill("maint")
