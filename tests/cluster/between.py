@@ -50,7 +50,7 @@ class Between:
         return path
 
     def before(self, method: str, path: str, act: Callable[[], None]) -> None:
-        """Run ``act`` once, just before the next such request is passed on."""
+        """Run ``act`` once, just before the next such request is passed on, whatever its query."""
         self._waiting[method, path] = act
 
     def acted(self, method: str, path: str) -> bool:
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     def pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name: self.headers[name] for name in PASSED_ON if name in self.headers}
-        self.between.happen(self.command, self.path)
+        self.between.happen(self.command, self.path.partition("?")[0])
         address = self.between.address
         upstream = http.client.HTTPSConnection(
             address.hostname or "", address.port, timeout=CALL_SECONDS, context=self.between.tls
