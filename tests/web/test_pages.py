@@ -264,6 +264,7 @@ def test_when_every_agent_is_silent_use_is_unknown_not_zero_and_no_old_reading_p
     )
     assert "Busy – use is not measured" in text(viewer, "/")
     assert "Held but idle – use is not measured" in text(viewer, "/")
+    assert "0 busy" not in text(viewer, "/")
     assert html(viewer, "/").count('title="No held card has a current reading of its use"') == 2
     node = text(viewer, "/nodes/h100-02")
     assert "Agent silent. No answer in 5 s. Capacity is the API" in node

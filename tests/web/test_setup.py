@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -67,6 +68,18 @@ def test_a_process_that_stopped_is_named_with_what_to_start(
 ) -> None:
     Heartbeat.objects.filter(kind="poll").delete()
     assert re.search(r"Reading the agents.*Never ran. Start the worker", text(viewer, "/setup"))
+
+
+def test_only_a_process_that_says_nothing_is_asked_for(
+    cluster: Cluster, viewer: Client, now: datetime
+) -> None:
+    old, why = now - timedelta(minutes=41), "The API server can't be reached."
+    Heartbeat.objects.update(ok=False, ok_at=old, at=now, message=why)
+    read = text(viewer, "/setup")
+    assert "The API server can&#x27;t be reached." in read
+    assert "running?" not in read
+    Heartbeat.objects.filter(kind="poll").update(at=old)
+    assert "Is the worker and beat (Celery) running?" in text(viewer, "/setup")
 
 
 def test_only_what_is_used_is_asked_for() -> None:

@@ -117,8 +117,10 @@ def _process(kind: str, beat: Heartbeat | None, now: datetime) -> Process:
     name = f"Reading {KINDS[kind]}"
     if beat is None:
         return Process(name, NO, f"Never ran. Start the {by}.", None)
-    late = beat.ok_at is None or (now - beat.ok_at).total_seconds() > 3 * beat.expected_seconds
+    allowed_seconds = 3 * beat.expected_seconds
+    late = beat.ok_at is None or (now - beat.ok_at).total_seconds() > allowed_seconds
+    silent = (now - beat.at).total_seconds() > allowed_seconds  # not even a failure comes
     if beat.ok and not late:
         return Process(name, YES, f"every {beat.expected_seconds} s, by the {by}", beat.ok_at)
     says = plain(beat.message) or f"Late: it should come every {beat.expected_seconds} s."
-    return Process(name, NO, f"{says} Is the {by} running?" if late else says, beat.ok_at)
+    return Process(name, NO, f"{says} Is the {by} running?" if silent else says, beat.ok_at)

@@ -22,6 +22,7 @@ ORDER = [
     Use.BLOCKED,
     Use.UNKNOWN,
 ]
+MEASURED = {Use.BUSY, Use.QUIET, Use.IDLE}
 ONLY_WHEN_ANY = {Use.QUIET, Use.UNKNOWN}
 MOST_TICKS = 200
 
@@ -70,10 +71,11 @@ def truth(shown: Overview) -> Truth:
     """The line of truth of one overview."""
     totals = shown.totals
     per_tick = cards_per_tick(totals.owned)
+    unsaid = ONLY_WHEN_ANY | (MEASURED if _why_unmeasured(totals) else set())
     shares = [
         Share(use, totals.uses[use], round(totals.uses[use] / per_tick))
         for use in ORDER
-        if totals.uses[use] or use not in ONLY_WHEN_ANY
+        if totals.uses[use] or use not in unsaid
     ]
     parts = ", ".join(f"{share.cards} {share.words}" for share in shares if share.cards)
     return Truth(
@@ -160,7 +162,7 @@ def _why_dark(totals: Totals) -> str:
 
 def _why_unmeasured(totals: Totals) -> str:
     """Why nothing is known of how busy held cards are; "" when it is of any, or none is held."""
-    measured = sum(totals.uses[use] for use in (Use.BUSY, Use.QUIET, Use.IDLE))
+    measured = sum(totals.uses[use] for use in MEASURED)
     if totals.uses[Use.UNMEASURED] and not measured:
         return "No held card has a current reading of its use"
     return _why_dark(totals)
