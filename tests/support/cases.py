@@ -61,11 +61,13 @@ class CasesRan:
         self._named, self._whole = set(named), whole
         self._passed: set[str] = set()
         self._failed: set[str] = set()
+        self._broken_off = False  # nothing can be said of a run that did not run
 
     @property
     def missing(self) -> list[str]:
         """Named tests that did not run, or not well; empty when only a part was to run."""
-        return sorted(self._named - (self._passed - self._failed)) if self._whole else []
+        counts = self._whole and not self._broken_off
+        return sorted(self._named - (self._passed - self._failed)) if counts else []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         test = report.nodeid.partition("[")[0]
@@ -76,6 +78,8 @@ class CasesRan:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        told = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        self._broken_off = session.exitstatus not in told
         if session.exitstatus == pytest.ExitCode.OK and self.missing:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
