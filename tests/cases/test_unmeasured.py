@@ -73,8 +73,9 @@ def test_c28_a_cut_card_is_not_measured_and_neither_busy_nor_idle(
     assert f'title="utilisation: {IN_MIG_MODE}">– %<' in page.html
     assert "90 % mem" in page.text
     overview = console.page("/").text
-    assert "Busy 0 1 held, not measurable" in overview
-    assert "Held but idle 0 no card is wasted" in overview
+    assert "Busy – use is not measured" in overview
+    assert "Held but idle – use is not measured" in overview
+    assert "1 held, not measurable" in overview
     assert "– (not measured here)" in console.page("/nodes").text  # its node's busy cards
 
 
