@@ -111,7 +111,7 @@ def _agent_finding(record: NodeRecord) -> FindingFact:
     }
     cards = record.account.owned
     advice = " ".join(
-        part
+        f"{part.rstrip('.')}."
         for part in (
             agent.reason if agent else "No pod of our DaemonSet is on it.",
             f"{cards} cards are known only by the API's count."
@@ -171,7 +171,7 @@ def _pods_finding(
     code: str, key: tuple[str, str], pods: list[Pod], one: str, many: str, why: str
 ) -> FindingFact:
     namespace, owner = key
-    asks = ", ".join(f"{n} x {name}" for name, n in pods[0].requests.items())
+    asks = ", ".join(f"{n} × {name}" for name, n in pods[0].requests.items())
     subject = (
         f"{namespace}/{pods[0].name} {one}"
         if len(pods) == 1

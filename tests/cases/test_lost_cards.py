@@ -112,7 +112,7 @@ def test_c25_12000_failed_pods_are_one_finding_and_do_not_slow_the_page(
     refresh_findings(Cluster.objects.get(), timezone.now())
 
     [found] = [f for f in console.all("findings") if f["code"] == "pods_failed"]
-    assert found["sentence"] == "12000 pods of team/serve-7d9f failed: 1 x nvidia.com/gpu"
+    assert found["sentence"] == "12000 pods of team/serve-7d9f failed: 1 × nvidia.com/gpu"
     assert message in found["advice"]
     for address in ("/", "/nodes", "/nodes/n1", "/findings"):
         assert min(_seconds(console, address) for _ in range(3)) < 1, address
