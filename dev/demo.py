@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
 import shutil
 import socket
 import sys
@@ -66,6 +67,7 @@ def _run(port: int, runtime: Path) -> None:
     cluster = SimulatedCluster(runtime / "sim")
     try:
         environ["GPUADMIN_DATABASE_URL"] = _start_services(supervisor, runtime)
+        _write_environ(environ)
         cluster.start()
         shutil.copyfile(cluster.kubeconfig, HOME / "kubeconfig")
         _prepare(environ, logs)
@@ -141,15 +143,28 @@ def _runtime_folder() -> Iterator[Path]:
 
 def _environ(runtime: Path) -> dict[str, str]:
     """What the console's processes get; its secrets are made once and kept in var/demo."""
-    return os.environ | {
-        "DJANGO_SETTINGS_MODULE": "gpuadmin.settings",
-        "GPUADMIN_SECRET_KEY": _kept_secret("secret-key"),
-        "GPUADMIN_AGENT_SECRET": _kept_secret("agent-secret"),
-        "GPUADMIN_REDIS_URL": Valkey(runtime / "valkey.sock").url,
-        "GPUADMIN_KUBECONFIG": str(HOME / "kubeconfig"),
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUNBUFFERED": "1",
-    }
+    # Nobody waits two hours at a demo to see what a held but idle card looks like.
+    return (
+        {"GPUADMIN_IDLE_AFTER_SECONDS": "60"}
+        | os.environ
+        | {
+            "DJANGO_SETTINGS_MODULE": "gpuadmin.settings",
+            "GPUADMIN_SECRET_KEY": _kept_secret("secret-key"),
+            "GPUADMIN_AGENT_SECRET": _kept_secret("agent-secret"),
+            "GPUADMIN_REDIS_URL": Valkey(runtime / "valkey.sock").url,
+            "GPUADMIN_KUBECONFIG": str(HOME / "kubeconfig"),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
+    )
+
+
+def _write_environ(environ: dict[str, str]) -> None:
+    """var/demo/env: what `manage.py` needs to work on this demo from another terminal."""
+    file = HOME / "env"
+    file.touch(mode=0o600)
+    names = sorted(name for name in environ if name.startswith(("GPUADMIN_", "DJANGO_")))
+    file.write_text("".join(f"export {name}={shlex.quote(environ[name])}\n" for name in names))
 
 
 def _kept_secret(name: str) -> str:

@@ -21,7 +21,7 @@ def main(folder: Path) -> None:
 
 
 def ensure_user(password: str) -> None:
-    """The password that `ready:` prints is the one that fits, in a kept database too."""
+    """What `ready:` prints signs in, in a kept database too, whatever was tried on the user."""
     from gpuadmin.accounts import services  # noqa: PLC0415  needs django.setup()
     from gpuadmin.accounts.audit import COMMAND  # noqa: PLC0415
     from gpuadmin.accounts.models import User  # noqa: PLC0415
@@ -32,6 +32,8 @@ def ensure_user(password: str) -> None:
         services.create_user(COMMAND, USER, Role.ADMIN, password)
     elif not user.check_password(password):
         services.set_password(COMMAND, USER, password)
+    if user is not None and not user.is_active:
+        services.enable(COMMAND, USER)
 
 
 def _ensure_token(file: Path) -> None:

@@ -69,6 +69,15 @@ def disable(actor: Actor, name: str) -> None:
 
 
 @transaction.atomic
+def enable(actor: Actor, name: str) -> None:
+    """Lets a disabled user sign in again; tokens have to be made anew. Raises ``AccountError``."""
+    user = find_user(name)
+    user.is_active = True
+    user.save(update_fields=["is_active"])
+    audit(actor, "user.enable", Outcome.DONE, subject_of(user))
+
+
+@transaction.atomic
 def create_token(
     actor: Actor, name: str, token_name: str, *, cap: Role | None, days: int | None
 ) -> str:
@@ -78,7 +87,7 @@ def create_token(
     """
     user = find_user(name)
     if not user.is_active:
-        raise AccountError(f"{name} is disabled.")
+        raise AccountError(f"{name} is disabled: enable the user first.")
     if not token_name.isprintable() or not 1 <= len(token_name) <= 60:
         raise AccountError("A token's name has 1 to 60 printable characters.")
     if user.auth_token_set.filter(name=token_name).exists():

@@ -74,10 +74,12 @@ def test_a_disabled_user_keeps_the_row_and_loses_everything_else() -> None:
     assert not AccessToken.objects.exists()
     assert "k.osei: admin, disabled" in run("list")
     assert not User.objects.get().is_active
-    with pytest.raises(CommandError, match="is disabled"):
+    with pytest.raises(CommandError, match="is disabled: enable the user first"):
         run("token", "k.osei", "--name", "again")
     request = RequestFactory().post("/sign-in")
     assert authenticate(request, username="k.osei", password=password) is None
+    run("enable", "k.osei")
+    assert authenticate(request, username="k.osei", password=password) is not None
 
 
 def test_a_role_can_be_taken_away() -> None:

@@ -16,5 +16,8 @@ def test_a_password_that_was_lost_is_replaced_for_the_user_that_exists() -> None
     user = User.objects.get(username=USER)
     assert user.check_password("another one of the demo")
     assert user.groups.get().name == Role.ADMIN.label
+    User.objects.update(is_active=False)
+    ensure_user("another one of the demo")
+    assert User.objects.get(username=USER).is_active
     written = AuditEntry.objects.order_by("at").values_list("action", flat=True)
-    assert list(written) == ["user.create", "user.set-password"]
+    assert list(written) == ["user.create", "user.set-password", "user.enable"]

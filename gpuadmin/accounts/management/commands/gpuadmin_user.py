@@ -22,7 +22,7 @@ DEFAULT_DAYS = 90
 class Command(BaseCommand):
     """Users sign in with a password; programs send a token. Both have a role."""
 
-    help = "Create, list and disable users; give them roles and API tokens."
+    help = "Create, list, disable and enable users; give them roles and API tokens."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -47,6 +47,8 @@ class Command(BaseCommand):
         role.add_argument("role", choices=[*ROLES, "none"])
         disable = actions.add_parser("disable", help="end a user's sessions and tokens")
         disable.add_argument("name")
+        enable = actions.add_parser("enable", help="let a disabled user sign in again")
+        enable.add_argument("name")
         actions.add_parser("list", help="users with role, state and tokens")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -56,6 +58,7 @@ class Command(BaseCommand):
             "revoke": self._revoke,
             "set-role": self._set_role,
             "disable": self._disable,
+            "enable": self._enable,
             "list": self._list,
         }[options["action"]]
         try:
@@ -88,6 +91,9 @@ class Command(BaseCommand):
 
     def _disable(self, options: dict[str, Any]) -> None:
         services.disable(COMMAND, options["name"])
+
+    def _enable(self, options: dict[str, Any]) -> None:
+        services.enable(COMMAND, options["name"])
 
     def _list(self, options: dict[str, Any]) -> None:
         for user in User.objects.order_by("username").prefetch_related("auth_token_set"):
