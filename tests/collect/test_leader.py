@@ -56,12 +56,11 @@ def test_when_the_leader_stops_the_waiting_watcher_follows(
         environ = {**process_environ, "GPUADMIN_KUBECONFIG": str(config)}
         with manage("watch", environ=environ, log=tmp_path / "second.log") as waiting:
             first = eventually(leader)
+            eventually(lambda: Cluster.objects.get().nodes.count() == 1)
             with manage("watch", environ=environ, log=tmp_path / "first.log") as follower:
+                api.nodes.pages = [[node("n1"), node("n2")]]  # which only a new list tells
                 waiting.terminate()
                 waiting.wait(10)
                 next_one = eventually(lambda: leader() if leader() != first else "")
                 assert f"/{follower.pid}/" in next_one
-                api.nodes.pages = [[node("n1"), node("n2")]]
-                eventually(lambda: bool(api.nodes.watches))
-                api.relist(api.nodes)
                 eventually(lambda: Cluster.objects.get().nodes.count() == 2)
