@@ -104,7 +104,8 @@ def _record(
     node: Node, gpus: list[Gpu], devices: list[PodDevice], pods: list[Pod] | None, now: datetime
 ) -> NodeRecord:
     agent = getattr(node, "agent", None)
-    devices = _of_present_pods(devices, pods)
+    current = agent is not None and agent.status == AgentState.Status.OK
+    devices = _of_present_pods(devices, pods) if current or pods is not None else []
     facts = _facts(node, agent, gpus, devices, pods, now)
     return NodeRecord(
         node=node,
@@ -136,7 +137,9 @@ def _facts(
     now: datetime,
 ) -> NodeFacts:
     reported = agent is not None and agent.reported_at is not None
-    knows_holders = reported and agent is not None and not agent.pods_error
+    # An old report that no list of pods confirms says nothing of who holds what now.
+    confirmed = pods is not None or (agent is not None and agent.status == AgentState.Status.OK)
+    knows_holders = reported and confirmed and agent is not None and not agent.pods_error
     return NodeFacts(
         name=node.name,
         ready=node.ready,

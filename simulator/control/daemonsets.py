@@ -25,12 +25,14 @@ def keep_daemons(objects: Objects, nodes: list[Value], pods: list[Value]) -> Non
         own = [pod for pod in pods if _controlled_by(pod, document.value)]
         spec = _pod_spec(document.value)
         fitting = {node["metadata"]["name"] for node in nodes if _fits(spec, node)}
+        # As upstream: a pod that is there is ended by NoExecute only.
+        staying = {n["metadata"]["name"] for n in nodes if _fits(spec, n, effects=("NoExecute",))}
         placed = {_node_of(pod) for pod in own}
         for name in sorted(fitting - placed):
             objects.create(PODS, key[0], _pod(document.value, spec, name))
         for pod in own:
             done = pod.get("status", {}).get("phase") in ("Failed", "Succeeded")
-            if (done or _node_of(pod) not in fitting) and "deletionTimestamp" not in pod[
+            if (done or _node_of(pod) not in staying) and "deletionTimestamp" not in pod[
                 "metadata"
             ]:
                 objects.delete(PODS, (key[0], pod["metadata"]["name"]), {})
@@ -59,9 +61,11 @@ def _controlled_by(pod: Value, daemon: Value) -> bool:
     return any(each["uid"] == daemon["metadata"]["uid"] for each in owners)
 
 
-def _fits(spec: Value, node: Value) -> bool:
+def _fits(
+    spec: Value, node: Value, *, effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
+) -> bool:
     taints = (node.get("spec") or {}).get("taints") or []
-    return selects(spec, node) and not untolerated(spec, taints, ("NoSchedule", "NoExecute"))
+    return selects(spec, node) and not untolerated(spec, taints, effects)
 
 
 def _pod_spec(daemon: Value) -> Value:

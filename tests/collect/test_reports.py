@@ -247,6 +247,17 @@ def test_a_pod_that_is_gone_or_finished_holds_nothing_whatever_the_last_report_s
     assert fleet.record.account.allocated == 0
 
 
+def test_an_old_report_that_no_list_of_pods_confirms_names_no_holder(fleet: Fleet) -> None:
+    fleet.report(card(0), pods=(holds("p", Device(id="GPU-0", gpu_uuid="GPU-0")),))
+    fleet.cluster.pods_forbidden = True
+    fleet.cluster.save()
+    assert fleet.record.account.allocated == 1  # the agent says so now
+    answer = Answer(fleet.endpoint, Outcome.UNREACHABLE, reason="It did not answer.")
+    take(fleet.node.pk, answer, fleet.now)
+    assert fleet.record.account.allocated is None
+    assert fleet.record.devices == ()
+
+
 def test_devices_of_other_plugins_are_not_stored(fleet: Fleet) -> None:
     device = Device(id="0000:81:00.1", recognised=False)
     fleet.report(card(0), pods=(holds("p", device, resource="example.com/sriov-nic"),))

@@ -66,11 +66,14 @@ class _NodeTaints(Kind[P, Snapshot]):
 
     def plan(self, snapshot: Snapshot, parameters: P) -> Plan:
         names = [node.name for node in snapshot.nodes]
+        edits = {n.uid: self.change(parameters, n.uid, n.taints) for n in snapshot.nodes}
+        # No line for what is so already or was left alone: pasted, it would do what we don't do.
+        written = {n.uid: n.name for n in snapshot.nodes if edits[n.uid].taints is not None}
         return preview(
             snapshot,
-            {node.uid: self.change(parameters, node.uid, node.taints) for node in snapshot.nodes},
+            edits,
             title=self.title(parameters, phrase_for(names)),
-            kubectl=tuple(self.commands(parameters, {n.uid: n.name for n in snapshot.nodes})),
+            kubectl=tuple(self.commands(parameters, written)) if written else (),
             policy=Policy(tolerated_taints=settings.TOLERATED_TAINTS),
         )
 
