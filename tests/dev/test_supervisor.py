@@ -19,8 +19,8 @@ from dev.supervisor import Stopped, Supervisor, handle_signals
 handle_signals()
 supervisor = Supervisor(Path(sys.argv[1]))
 supervisor.start(Command("sleeper", sys.argv[2:]))
-Path(sys.argv[1], "started").touch()
 try:
+    Path(sys.argv[1], "started").touch()  # inside: the signal may come at once
     while True:
         supervisor.tend()
         time.sleep(0.05)
