@@ -52,16 +52,23 @@ def set_password(actor: Actor, name: str, password: str) -> None:
 
 @transaction.atomic
 def set_role(actor: Actor, name: str, role: Role) -> None:
-    """Replaces the user's role; NONE takes it away. Raises ``AccountError``."""
+    """Replaces the user's role; NONE takes it away. Raises ``AccountError``, also for the last
+    administrator."""
     user = find_user(name)
+    if role is not Role.ADMIN:
+        _leave_an_admin(user)
     _put_into_group(user, role)
     audit(actor, "user.set-role", Outcome.DONE, subject_of(user), detail={"role": role.label})
 
 
 @transaction.atomic
 def disable(actor: Actor, name: str) -> None:
-    """Ends the user's tokens, and by is_active the sessions; audit rows still name the row."""
+    """Ends the user's tokens, and by is_active the sessions; audit rows still name the row.
+
+    Raises ``AccountError``, also for the last administrator.
+    """
     user = find_user(name)
+    _leave_an_admin(user)
     user.is_active = False
     user.save(update_fields=["is_active"])
     user.auth_token_set.all().delete()
@@ -132,6 +139,19 @@ def find_user(name: str) -> User:
 
 def subject_of(user: User) -> Subject:
     return Subject("user", str(user.pk), user.get_username())
+
+
+def _leave_an_admin(user: User) -> None:
+    """Raises ``AccountError`` where nobody else could undo what is done to this user.
+
+    The group's row is locked, so that two administrators can't take each other out at once.
+    """
+    group = Group.objects.select_for_update(no_key=True).get(name=Role.ADMIN.label)
+    admins = User.objects.filter(groups=group, is_active=True)
+    if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
+        raise AccountError(
+            f"{user.get_username()} is the last active administrator: make another one first."
+        )
 
 
 def _put_into_group(user: User, role: Role) -> None:

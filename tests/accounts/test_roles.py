@@ -87,7 +87,7 @@ def test_a_token_can_only_lower_its_owners_role(role: Role, cap: Role | None, le
 
 
 def test_a_new_role_replaces_the_old_one_and_leaves_other_groups() -> None:
-    user = user_with(Role.ADMIN)
+    user = user_with(Role.OPERATOR)
     user.groups.create(name="on-call")
     set_role(COMMAND, user.username, Role.VIEWER)
     assert sorted(user.groups.values_list("name", flat=True)) == ["on-call", "viewer"]

@@ -8,6 +8,8 @@ from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, ProgrammingError
+from psycopg.errors import UndefinedTable
 
 from gpuadmin.accounts import services
 from gpuadmin.accounts.access import role_of
@@ -17,21 +19,23 @@ from gpuadmin.accounts.roles import Role
 
 ROLES = [role.label for role in Role if role is not Role.NONE]
 DEFAULT_DAYS = 90
+NO_TABLES = "The database is empty: run “manage.py migrate” first."
 
 
 class Command(BaseCommand):
     """Users sign in with a password; programs send a token. Both have a role."""
 
-    help = "Create, list, disable and enable users; give them roles and API tokens."
+    help = "Create, list, disable and enable users; give them passwords, roles and API tokens."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
         create = actions.add_parser("create", help="a user; prints the password when it makes one")
         create.add_argument("name")
         create.add_argument("--role", choices=ROLES, required=True)
-        source = create.add_mutually_exclusive_group(required=True)
-        source.add_argument("--password-stdin", action="store_true", help="read one line")
-        source.add_argument("--generate", action="store_true", help="make one and print it")
+        _add_password(create)
+        password = actions.add_parser("set-password", help="a new one; ends the user's sessions")
+        password.add_argument("name")
+        _add_password(password)
         token = actions.add_parser("token", help="an API token, printed once")
         token.add_argument("name")
         token.add_argument("--name", dest="token_name", required=True, help="what it is for")
@@ -54,6 +58,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         action = {
             "create": self._create,
+            "set-password": self._set_password,
             "token": self._token,
             "revoke": self._revoke,
             "set-role": self._set_role,
@@ -65,13 +70,29 @@ class Command(BaseCommand):
             action(options)
         except services.AccountError as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:
+            why = str(error).strip().partition("\n")[0]
+            raise CommandError(f"The database can't be used: {why}") from error
+        except ProgrammingError as error:
+            if isinstance(error.__cause__, UndefinedTable):
+                raise CommandError(
+                    "The database is empty: run “manage.py migrate” first."
+                ) from error
+            raise
 
     def _create(self, options: dict[str, Any]) -> None:
-        made = secrets.token_urlsafe(18) if options["generate"] else None
-        password = made or sys.stdin.readline().rstrip("\r\n")
+        password = _password(options)
         services.create_user(COMMAND, options["name"], Role.named(options["role"]), password)
-        if made:
-            self.stdout.write(made)
+        self._print_generated(options, password)
+
+    def _set_password(self, options: dict[str, Any]) -> None:
+        password = _password(options)
+        services.set_password(COMMAND, options["name"], password)
+        self._print_generated(options, password)
+
+    def _print_generated(self, options: dict[str, Any], password: str) -> None:
+        if options["generate"]:
+            self.stdout.write(password)
 
     def _token(self, options: dict[str, Any]) -> None:
         cap = Role.named(options["role_cap"]) if options["role_cap"] else None
@@ -105,6 +126,19 @@ class Command(BaseCommand):
                 until = f"until {token.expiry:%Y-%m-%d}" if token.expiry else "does not expire"
                 used = f"{token.last_used:%Y-%m-%d %H:%M}" if token.last_used else "never"
                 self.stdout.write(f"  token {token.name}{cap}, {until}, last used {used}")
+
+
+def _add_password(parser: CommandParser) -> None:
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--password-stdin", action="store_true", help="read one line")
+    source.add_argument("--generate", action="store_true", help="make one and print it")
+
+
+def _password(options: dict[str, Any]) -> str:
+    """Made here, or one line of standard input: an argument would stand in the process list."""
+    if options["generate"]:
+        return secrets.token_urlsafe(18)
+    return sys.stdin.readline().rstrip("\r\n")
 
 
 def _days(text: str) -> int:
