@@ -40,7 +40,7 @@ def _ensure_token(file: Path) -> None:
     """Keeps the token of the file where it is still good, else replaces it."""
     from knox.crypto import hash_token  # noqa: PLC0415  needs django.setup()
 
-    from gpuadmin.accounts import services  # noqa: PLC0415
+    from gpuadmin.accounts import tokens  # noqa: PLC0415
     from gpuadmin.accounts.audit import COMMAND  # noqa: PLC0415
     from gpuadmin.accounts.models import AccessToken  # noqa: PLC0415
 
@@ -48,8 +48,8 @@ def _ensure_token(file: Path) -> None:
     if file.exists() and rows.filter(digest=hash_token(file.read_text())).exists():
         return
     if rows.exists():
-        services.revoke_token(COMMAND, USER, TOKEN_NAME)
-    token = services.create_token(COMMAND, USER, TOKEN_NAME, cap=None, days=None)
+        tokens.revoke_token(COMMAND, USER, TOKEN_NAME)
+    token = tokens.create_token(COMMAND, USER, TOKEN_NAME, cap=None, days=None)
     file.touch(mode=0o600)
     file.write_text(token)
 

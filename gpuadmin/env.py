@@ -180,7 +180,13 @@ SESSION_HOURS = Setting(
     "GPUADMIN_SESSION_HOURS",
     number(1, 720),
     12,
-    "Hours after which a sign-in ends.",
+    "Hours after which a sign-in ends, however much it is used.",
+)
+SESSION_IDLE_MINUTES = Setting(
+    "GPUADMIN_SESSION_IDLE_MINUTES",
+    number(5, 43200),
+    120,
+    "Minutes after which an unused sign-in ends; a page that refreshes itself is no use.",
 )
 LOG_LEVEL = Setting(
     "GPUADMIN_LOG_LEVEL",

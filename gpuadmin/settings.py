@@ -53,7 +53,6 @@ INSTALLED_APPS = [
     "gpuadmin.web",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
@@ -155,7 +154,9 @@ AXES_LOCKOUT_CALLABLE = "gpuadmin.web.views.session.locked"
 
 # --- what a browser is told
 HTTPS = env.HTTPS.read()
-SESSION_COOKIE_AGE = env.SESSION_HOURS.read() * 3600
+SESSION_ENGINE = "gpuadmin.accounts.sessions"
+SESSION_COOKIE_AGE = env.SESSION_HOURS.read() * 3600  # from the sign-in on, used or not
+SESSION_IDLE_SECONDS = env.SESSION_IDLE_MINUTES.read() * 60
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 CSRF_TRUSTED_ORIGINS = list(env.TRUSTED_ORIGINS.read())
@@ -245,6 +246,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "gpuadmin.operations.tasks.sweep",
         "schedule": timedelta(seconds=30),
         "options": {"expires": 30},
+    },
+    "forget sessions that are over": {
+        "task": "gpuadmin.accounts.tasks.forget_sessions",
+        "schedule": timedelta(hours=1),
+        "options": {"expires": 3600},
     },
     "make and drop daily partitions": {
         "task": "gpuadmin.ledger.tasks.partitions",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
 from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit, refused_since
 from gpuadmin.accounts.models import AccessToken, User
+from gpuadmin.accounts.peers import address_of
 from gpuadmin.accounts.roles import Permission, Role
+from gpuadmin.accounts.sessions import note_use
 
 REFUSAL_TOLD_AGAIN = timedelta(hours=1)
 
@@ -41,27 +41,10 @@ def actor_of(request: Any) -> Actor:
     token = getattr(request, "auth", None)
     via = f"token:{token.name}" if token else "session"
     actor = Actor(request.user, role_of(request.user, token), via, address_of(request))
+    if token is None:
+        note_use(request)
     request._gpuadmin_actor = actor
     return actor
-
-
-def address_of(request: Any) -> str | None:
-    """The client's IP address; None where there is none, as on a unix socket.
-
-    Each trusted proxy has appended the address that it saw to X-Forwarded-For. What stands left of
-    theirs is anybody's claim; where theirs are missing, the peer's own address counts.
-    """
-    peer, proxies = request.META.get("REMOTE_ADDR", ""), settings.TRUSTED_PROXIES
-    told = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    forwarded = told[-proxies] if 0 < proxies <= len(told) else ""
-    return _ip_address(forwarded) or _ip_address(peer)
-
-
-def _ip_address(text: str) -> str | None:
-    try:
-        return str(ipaddress.ip_address(text.strip().partition("%")[0]))  # without an IPv6 zone
-    except ValueError:
-        return None
 
 
 def may(actor: Actor, permission: Permission) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from knox.models import AbstractAuthToken
 
@@ -26,6 +29,31 @@ class AccessToken(AbstractAuthToken):
 
     def __str__(self) -> str:
         return self.name
+
+
+class BrowserSession(AbstractBaseSession):
+    """A browser that is signed in, or that has not signed in yet (``user`` None).
+
+    The columns beside Django's repeat what its data says, so that sessions can be listed and ended
+    by user (gpuadmin.accounts.sessions).
+    """
+
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    signed_in_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    address = models.GenericIPAddressField(null=True)
+    browser = models.CharField(max_length=200, blank=True)
+
+    class Meta(AbstractBaseSession.Meta):
+        ordering = ["-seen_at"]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        """Names the session on pages; the key itself would let anybody in."""
+        return hashlib.sha256(self.session_key.encode()).hexdigest()[:16]
 
 
 class AuditEntry(models.Model):

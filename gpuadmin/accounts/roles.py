@@ -56,6 +56,12 @@ class Permission(Enum):
         Role.OPERATOR,
         "cancel an operation that waits in the queue, whoever asked for it",
     )
+    ACCOUNT = Rule("account", Role.VIEWER, "change their own password, API tokens and sessions")
+    USERS = Rule(
+        "admin.users",
+        Role.ADMIN,
+        "see and add users, and change their role, password, tokens and sessions",
+    )
 
     @property
     def key(self) -> str:

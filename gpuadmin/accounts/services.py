@@ -1,132 +1,138 @@
-"""Users and tokens: every change is an audit row."""
+"""Users and their sessions: who may change what, and every change as an audit row."""
 
 from __future__ import annotations
 
-from datetime import timedelta
-
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
+from gpuadmin.accounts.access import Refused, require, role_of
 from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit
-from gpuadmin.accounts.models import AccessToken, User
-from gpuadmin.accounts.roles import Role
+from gpuadmin.accounts.models import AuditEntry, User
+from gpuadmin.accounts.roles import Permission, Role
 
-LAST_USED_EVERY = timedelta(minutes=1)
+CAPPED = "This token may do less than its owner, so it can't change the owner's account."
 
 
 class AccountError(Exception):
-    """What was asked cannot be done; ``str()`` says why and what to do."""
+    """What was asked cannot be done; ``str()`` says why and what to do.
+
+    ``field`` names the value that is wrong, "" where it is none in particular.
+    """
+
+    def __init__(self, sentence: str, field: str = "") -> None:
+        super().__init__(sentence)
+        self.field = field
 
 
-@transaction.atomic
 def create_user(actor: Actor, name: str, role: Role, password: str) -> User:
-    """A user who signs in with a password that the validators accept. Raises ``AccountError``."""
+    """A user who signs in with a password that the validators accept.
+
+    Raises ``Refused`` and ``AccountError``, as all of these do.
+    """
+    require(actor, Permission.USERS)
     user = User(username=name)
     try:
         user.full_clean(exclude=["password"])
-        validate_password(password, user)
     except ValidationError as error:
-        raise AccountError(" ".join(error.messages)) from error
-    user.set_password(password)
-    user.save()
-    _put_into_group(user, role)
-    audit(actor, "user.create", Outcome.DONE, subject_of(user), detail={"role": role.label})
+        raise AccountError(" ".join(error.messages), "name") from error
+    _check_password(user, password)
+    with transaction.atomic():
+        user.set_password(password)
+        user.save()
+        _put_into_group(user, role)
+        audit(actor, "user.create", Outcome.DONE, subject_of(user), detail={"role": role.label})
     return user
 
 
-@transaction.atomic
 def set_password(actor: Actor, name: str, password: str) -> None:
-    """A new password, which ends the sessions of the old one. Raises ``AccountError``."""
-    user = find_user(name)
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise AccountError(" ".join(error.messages)) from error
-    user.set_password(password)
-    user.save(update_fields=["password"])
-    audit(actor, "user.set-password", Outcome.DONE, subject_of(user))
+    """A new password, which ends every session of the user. Tokens go on: programs use them."""
+    user = changeable(actor, name)
+    _check_password(user, password)
+    with transaction.atomic():
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        user.sessions.all().delete()
+        audit(actor, "user.set-password", Outcome.DONE, subject_of(user))
 
 
-@transaction.atomic
+def change_password(actor: Actor, old: str, new: str) -> None:
+    """One's own, by whoever knows the present one: a session left open is no way to guess it."""
+    user, action = _self(actor), "user.set-password"
+    lately = AuditEntry.objects.filter(at__gte=timezone.now() - settings.AXES_COOLOFF_TIME)
+    wrong = lately.filter(action=action, outcome=Outcome.REFUSED, actor=user)
+    if wrong.count() >= settings.AXES_FAILURE_LIMIT:
+        raise AccountError("Too many wrong passwords: try again in a quarter of an hour.", "old")
+    if not user.check_password(old):
+        audit(actor, action, Outcome.REFUSED, subject_of(user), reason="wrong password")
+        raise AccountError("This is not your present password.", "old")
+    set_password(actor, user.get_username(), new)
+
+
 def set_role(actor: Actor, name: str, role: Role) -> None:
-    """Replaces the user's role; NONE takes it away. Raises ``AccountError``, also for the last
-    administrator."""
+    """Replaces the user's role; NONE takes it away. It holds from the user's next request on.
+
+    Raises ``AccountError`` also for the last administrator.
+    """
+    require(actor, Permission.USERS)
     user = find_user(name)
-    if role is not Role.ADMIN:
-        _leave_an_admin(user)
-    _put_into_group(user, role)
-    audit(actor, "user.set-role", Outcome.DONE, subject_of(user), detail={"role": role.label})
+    with transaction.atomic():
+        if role is not Role.ADMIN:
+            _leave_an_admin(user)
+        _put_into_group(user, role)
+        audit(actor, "user.set-role", Outcome.DONE, subject_of(user), detail={"role": role.label})
 
 
-@transaction.atomic
 def disable(actor: Actor, name: str) -> None:
-    """Ends the user's tokens, and by is_active the sessions; audit rows still name the row.
+    """Ends the user's sessions and tokens; audit rows still name the row.
 
-    Raises ``AccountError``, also for the last administrator.
+    Raises ``AccountError`` also for the last administrator.
     """
+    require(actor, Permission.USERS)
     user = find_user(name)
-    _leave_an_admin(user)
-    user.is_active = False
-    user.save(update_fields=["is_active"])
-    user.auth_token_set.all().delete()
-    audit(actor, "user.disable", Outcome.DONE, subject_of(user))
+    with transaction.atomic():
+        _leave_an_admin(user)
+        user.is_active = False
+        user.save(update_fields=["is_active"])
+        user.sessions.all().delete()
+        user.auth_token_set.all().delete()
+        audit(actor, "user.disable", Outcome.DONE, subject_of(user))
 
 
-@transaction.atomic
 def enable(actor: Actor, name: str) -> None:
-    """Lets a disabled user sign in again; tokens have to be made anew. Raises ``AccountError``."""
+    """Lets a disabled user sign in again; tokens have to be made anew."""
+    require(actor, Permission.USERS)
     user = find_user(name)
-    user.is_active = True
-    user.save(update_fields=["is_active"])
-    audit(actor, "user.enable", Outcome.DONE, subject_of(user))
+    with transaction.atomic():
+        user.is_active = True
+        user.save(update_fields=["is_active"])
+        audit(actor, "user.enable", Outcome.DONE, subject_of(user))
 
 
-@transaction.atomic
-def create_token(
-    actor: Actor, name: str, token_name: str, *, cap: Role | None, days: int | None
-) -> str:
-    """A new token of the user, told this once. ``days`` None: it does not expire.
-
-    Raises ``AccountError`` for a disabled user or a name that is taken.
-    """
-    user = find_user(name)
-    if not user.is_active:
-        raise AccountError(f"{name} is disabled: enable the user first.")
-    if not token_name.isprintable() or not 1 <= len(token_name) <= 60:
-        raise AccountError("A token's name has 1 to 60 printable characters.")
-    if user.auth_token_set.filter(name=token_name).exists():
-        raise AccountError(
-            f"{name} has a token “{token_name}” already: revoke it, or choose another name."
-        )
-    row, token = AccessToken.objects.create(  # type: ignore[no-untyped-call]  # knox's manager
-        user,
-        expiry=None if days is None else timedelta(days=days),
-        name=token_name,
-        role_cap=cap.label if cap else "",
-    )
-    detail = {"token": token_name, "role_cap": row.role_cap, "days": days}
-    audit(actor, "token.create", Outcome.DONE, subject_of(user), detail=detail)
-    return str(token)
+def sign_out_everywhere(actor: Actor, name: str, *, tokens: bool) -> None:
+    """Ends every session of the user at once, and with ``tokens`` every API token too."""
+    user = changeable(actor, name)
+    with transaction.atomic():
+        sessions, _ = user.sessions.all().delete()
+        revoked = user.auth_token_set.all().delete()[0] if tokens else 0
+        detail = {"sessions": sessions, "tokens": revoked}
+        audit(actor, "user.sign-out", Outcome.DONE, subject_of(user), detail=detail)
 
 
-@transaction.atomic
-def revoke_token(actor: Actor, name: str, token_name: str) -> None:
-    """Ends one token at once. Raises ``AccountError`` where there is none of this name."""
-    user = find_user(name)
-    gone, _ = user.auth_token_set.filter(name=token_name).delete()
-    if not gone:
-        raise AccountError(f"{name} has no token “{token_name}”.")
-    audit(actor, "token.revoke", Outcome.DONE, subject_of(user), detail={"token": token_name})
-
-
-def note_use(token: AccessToken) -> None:
-    """Dates the token's last use, at most once a minute."""
-    now = timezone.now()
-    if token.last_used is None or now - token.last_used >= LAST_USED_EVERY:
-        AccessToken.objects.filter(pk=token.pk).update(last_used=now)
+def end_session(actor: Actor, public_id: str) -> None:
+    """Ends one of the actor's own sessions, named as ``BrowserSession.public_id`` does."""
+    user = _self(actor)
+    for session in user.sessions.all():
+        if session.public_id == public_id:
+            with transaction.atomic():
+                session.delete()
+                detail = {"sessions": 1, "tokens": 0}
+                audit(actor, "user.sign-out", Outcome.DONE, subject_of(user), detail=detail)
+            return
+    raise AccountError("There is no such session any more.")
 
 
 def find_user(name: str) -> User:
@@ -134,11 +140,38 @@ def find_user(name: str) -> User:
     try:
         return User.objects.get(username=name)
     except User.DoesNotExist:
-        raise AccountError(f"There is no user “{name}”.") from None
+        raise AccountError(f"There is no user “{name}”.", "name") from None
+
+
+def changeable(actor: Actor, name: str) -> User:
+    """The user of this name, where the actor is that user or an administrator."""
+    if actor.user is not None and actor.user.get_username() == name:
+        return _self(actor)
+    require(actor, Permission.USERS)
+    return find_user(name)
 
 
 def subject_of(user: User) -> Subject:
     return Subject("user", str(user.pk), user.get_username())
+
+
+def _self(actor: Actor) -> User:
+    """The actor's own row. A token that was given less than its owner's role must not get more by
+    making another token, a password or an end of sessions."""
+    if actor.user is None:
+        raise AccountError("This needs somebody who is signed in.")
+    require(actor, Permission.ACCOUNT)
+    if actor.role < role_of(actor.user):
+        audit(actor, Permission.ACCOUNT.key, Outcome.REFUSED, subject_of(actor.user))
+        raise Refused(CAPPED)
+    return actor.user
+
+
+def _check_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise AccountError(" ".join(error.messages), "password") from error
 
 
 def _leave_an_admin(user: User) -> None:
@@ -146,8 +179,8 @@ def _leave_an_admin(user: User) -> None:
 
     The group's row is locked, so that two administrators can't take each other out at once.
     """
-    group = Group.objects.select_for_update(no_key=True).get(name=Role.ADMIN.label)
-    admins = User.objects.filter(groups=group, is_active=True)
+    Group.objects.select_for_update(no_key=True).filter(name=Role.ADMIN.label).first()
+    admins = User.objects.filter(groups__name=Role.ADMIN.label, is_active=True)
     if admins.filter(pk=user.pk).exists() and not admins.exclude(pk=user.pk).exists():
         raise AccountError(
             f"{user.get_username()} is the last active administrator: make another one first."

@@ -14,9 +14,11 @@ from django.db.models import Sum
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from gpuadmin.accounts.access import address_of, role_of
+from gpuadmin.accounts import sessions
+from gpuadmin.accounts.access import role_of
 from gpuadmin.accounts.audit import Actor, Outcome, Subject, audit, refused_since
 from gpuadmin.accounts.models import User
+from gpuadmin.accounts.peers import address_of
 from gpuadmin.accounts.roles import Role
 
 ACTION = "sign-in"
@@ -24,6 +26,7 @@ ACTION = "sign-in"
 
 @receiver(user_logged_in)
 def on_sign_in(*, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    sessions.begin(request)
     audit(Actor(user, role_of(user), "session", address_of(request)), ACTION, Outcome.DONE)
 
 

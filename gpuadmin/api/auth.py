@@ -9,7 +9,7 @@ from knox.auth import TokenAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from gpuadmin.accounts.models import AccessToken, User
-from gpuadmin.accounts.services import note_use
+from gpuadmin.accounts.tokens import note_use
 
 _REFUSED = "The token is unknown, expired or revoked, or its user is disabled."
 

@@ -9,7 +9,8 @@ from gpuadmin.accounts.access import Refused, actor_of, may, require, role_of
 from gpuadmin.accounts.audit import COMMAND, Subject
 from gpuadmin.accounts.models import AccessToken, AuditEntry, User
 from gpuadmin.accounts.roles import Permission, Role
-from gpuadmin.accounts.services import create_token, set_role
+from gpuadmin.accounts.services import set_role
+from gpuadmin.accounts.tokens import create_token
 
 pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[2] / "docs" / "permissions.md"

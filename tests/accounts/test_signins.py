@@ -9,8 +9,8 @@ from django.contrib.auth import authenticate
 from django.db.models import F
 from django.test import Client, RequestFactory
 
-from gpuadmin.accounts.access import address_of
 from gpuadmin.accounts.models import AuditEntry, User
+from gpuadmin.accounts.peers import address_of
 from gpuadmin.accounts.signins import counted_address
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,8 @@ from rest_framework.test import APIClient
 from gpuadmin.accounts.audit import COMMAND
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
-from gpuadmin.accounts.services import create_token, set_role
+from gpuadmin.accounts.services import set_role
+from gpuadmin.accounts.tokens import create_token
 from tests.operations.conftest import api_client, api_folder, nudges, world
 
 __all__ = ["api_client", "api_folder", "as_role", "nudges", "world"]

@@ -62,8 +62,8 @@ def test_an_expired_token_and_one_of_a_disabled_user_are_401(
     AccessToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
     assert is_problem(client.get("/api/v1/pods"), 401)
 
-    disabled = as_role(Role.ADMIN)
-    disable(COMMAND, "a-admin")
+    disabled = as_role(Role.OPERATOR)
+    disable(COMMAND, "a-operator")
     assert is_problem(disabled.get("/api/v1/pods"), 401)
 
 

@@ -11,14 +11,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 from psycopg.errors import UndefinedTable
 
-from gpuadmin.accounts import services
+from gpuadmin.accounts import services, tokens
 from gpuadmin.accounts.access import role_of
 from gpuadmin.accounts.audit import COMMAND
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
 
 ROLES = [role.label for role in Role if role is not Role.NONE]
-DEFAULT_DAYS = 90
 NO_TABLES = "The database is empty: run “manage.py migrate” first."
 
 
@@ -41,7 +40,7 @@ class Command(BaseCommand):
         token.add_argument("--name", dest="token_name", required=True, help="what it is for")
         token.add_argument("--role-cap", choices=ROLES, help="the most that it may do")
         life = token.add_mutually_exclusive_group()
-        life.add_argument("--days", type=_days, default=DEFAULT_DAYS)
+        life.add_argument("--days", type=_days, default=tokens.DEFAULT_DAYS)
         life.add_argument("--no-expiry", action="store_true")
         revoke = actions.add_parser("revoke", help="end one token")
         revoke.add_argument("name")
@@ -53,6 +52,9 @@ class Command(BaseCommand):
         disable.add_argument("name")
         enable = actions.add_parser("enable", help="let a disabled user sign in again")
         enable.add_argument("name")
+        out = actions.add_parser("sign-out", help="end a user's sessions everywhere")
+        out.add_argument("name")
+        out.add_argument("--tokens", action="store_true", help="and every API token")
         actions.add_parser("list", help="users with role, state and tokens")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -64,6 +66,7 @@ class Command(BaseCommand):
             "set-role": self._set_role,
             "disable": self._disable,
             "enable": self._enable,
+            "sign-out": self._sign_out,
             "list": self._list,
         }[options["action"]]
         try:
@@ -98,13 +101,11 @@ class Command(BaseCommand):
         cap = Role.named(options["role_cap"]) if options["role_cap"] else None
         days = None if options["no_expiry"] else options["days"]
         self.stdout.write(
-            services.create_token(
-                COMMAND, options["name"], options["token_name"], cap=cap, days=days
-            )
+            tokens.create_token(COMMAND, options["name"], options["token_name"], cap=cap, days=days)
         )
 
     def _revoke(self, options: dict[str, Any]) -> None:
-        services.revoke_token(COMMAND, options["name"], options["token_name"])
+        tokens.revoke_token(COMMAND, options["name"], options["token_name"])
 
     def _set_role(self, options: dict[str, Any]) -> None:
         role = Role.NONE if options["role"] == "none" else Role.named(options["role"])
@@ -115,6 +116,9 @@ class Command(BaseCommand):
 
     def _enable(self, options: dict[str, Any]) -> None:
         services.enable(COMMAND, options["name"])
+
+    def _sign_out(self, options: dict[str, Any]) -> None:
+        services.sign_out_everywhere(COMMAND, options["name"], tokens=options["tokens"])
 
     def _list(self, options: dict[str, Any]) -> None:
         for user in User.objects.order_by("username").prefetch_related("auth_token_set"):
@@ -142,6 +146,6 @@ def _password(options: dict[str, Any]) -> str:
 
 
 def _days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 3650):
-        raise ArgumentTypeError("must be a whole number from 1 to 3650")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= tokens.MAX_DAYS):
+        raise ArgumentTypeError(f"must be a whole number from 1 to {tokens.MAX_DAYS}")
     return int(text)
