@@ -17,10 +17,12 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from django.utils import timezone
 
+from gpuadmin.accounts.access import role_of
 from gpuadmin.accounts.audit import COMMAND, Actor
-from gpuadmin.accounts.models import AuditEntry, User
+from gpuadmin.accounts.models import AccessToken, AuditEntry, BrowserSession, User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.accounts.services import set_role
+from gpuadmin.accounts.tokens import create_token
 from gpuadmin.fleet.models import Cluster, Finding, Gpu, Node
 from gpuadmin.operations import services
 from gpuadmin.operations.models import Operation
@@ -34,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 PEOPLE: tuple[Role | None, ...] = (None, Role.NONE, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
-PASSWORD = "the password of the tests"
+PASSWORD, OTHER = "the password of the tests", "another password of the tests"
 REFUSALS = (302, 401, 403, 404, 405)
 
 
@@ -75,10 +77,15 @@ class Scene:
     def credentials(self) -> dict[str, Any]:
         return {"username": "the-operator", "password": PASSWORD}
 
+    def new_user(self) -> dict[str, Any]:
+        return {"name": "new", "role": "viewer", "password": OTHER}
+
     def state(self) -> tuple[object, ...]:
         """All that a route could change."""
         operations = sorted(Operation.objects.values_list("pk", "state"))
-        return (operations, self.world.taints("h100-01"))
+        users = sorted(User.objects.values_list("username", "password", "is_active", "groups"))
+        keys = AccessToken.objects.count(), BrowserSession.objects.count()
+        return (operations, self.world.taints("h100-01"), users, keys)
 
 
 Effect = Callable[[Scene, Any], bool]
@@ -103,9 +110,22 @@ def makes(undo: bool = False) -> Effect:
     return made
 
 
+def has_no_token(user: User) -> bool:
+    return not user.auth_token_set.exists()
+
+
 def cancels(scene: Scene, answer: Any) -> bool:
     scene.queued.refresh_from_db()
     return scene.queued.state == "cancelled"
+
+
+def account(test: Callable[[User], bool], name: str = "") -> Effect:
+    """A change of the user ``name``, or else of the one who asks."""
+
+    def changed(scene: Scene, answer: Any) -> bool:
+        return test(User.objects.get(username=name or answer.wsgi_request.user.get_username()))
+
+    return changed
 
 
 def signs_in(scene: Scene, answer: Any) -> bool:
@@ -137,6 +157,9 @@ CHANGE_FORM = (302, 403, 403, 303, 303)
 READ = (401, 403, 200, 200, 200)
 CHANGE = (401, 403, 403, 200, 200)
 CREATE = (401, 403, 403, 201, 201)
+OWN_FORM = (302, 403, 303, 303, 303)
+ADMIN_PAGE = (302, 403, 403, 403, 200)
+ADMIN_FORM = (302, 403, 403, 403, 303)
 OPEN = (200, 200, 200, 200, 200)
 
 API = "/api/v1"
@@ -176,6 +199,64 @@ ROWS = (
     Row("POST", "/operations/{done}/undo", CHANGE_FORM, makes(undo=True), Scene.undo),
     Row("POST", "/operations/{queued}/cancel", CHANGE_FORM, cancels),
     Row("GET", "/setup", PAGE, shows("Set-up")),
+    Row("GET", "/account", PAGE, shows("My account")),
+    Row(
+        "POST",
+        "/account/password",
+        OWN_FORM,
+        account(lambda user: user.check_password(OTHER)),
+        lambda scene: {"old": PASSWORD, "password": OTHER, "again": OTHER},
+    ),
+    Row("GET", "/account/new-token", PAGE, shows("A new API token")),
+    Row(
+        "POST", "/account/new-token", PAGE, shows("gpa_"), lambda scene: {"name": "n", "days": "7"}
+    ),
+    Row("POST", "/account/revoke-token", OWN_FORM, account(has_no_token), lambda _: {"token": "t"}),
+    Row("POST", "/account/end-session", OWN_FORM, signs_out, lambda scene: {"all": "1"}),
+    Row("GET", "/users", ADMIN_PAGE, shows("the-operator")),
+    Row("GET", "/new-user", ADMIN_PAGE, shows("Add a user")),
+    Row("POST", "/new-user", ADMIN_FORM, account(lambda user: True, "new"), Scene.new_user),
+    Row("GET", "/users/the-operator", ADMIN_PAGE, shows("the-operator")),
+    Row(
+        "POST",
+        "/users/the-operator/role",
+        ADMIN_FORM,
+        account(lambda user: role_of(user) is Role.VIEWER, "the-operator"),
+        lambda scene: {"role": "viewer"},
+    ),
+    Row(
+        "POST",
+        "/users/the-operator/password",
+        ADMIN_FORM,
+        account(lambda user: user.check_password(OTHER), "the-operator"),
+        lambda scene: {"password": OTHER},
+    ),
+    Row(
+        "POST",
+        "/users/the-operator/disable",
+        ADMIN_FORM,
+        account(lambda user: not user.is_active, "the-operator"),
+    ),
+    Row(
+        "POST",
+        "/users/the-operator/enable",
+        ADMIN_FORM,
+        account(lambda user: user.is_active, "the-operator"),
+    ),
+    Row(
+        "POST",
+        "/users/the-operator/sign-out",
+        ADMIN_FORM,
+        account(has_no_token, "the-operator"),
+        lambda scene: {"tokens": "1"},
+    ),
+    Row(
+        "POST",
+        "/users/the-operator/revoke-token",
+        ADMIN_FORM,
+        account(has_no_token, "the-operator"),
+        lambda scene: {"token": "t"},
+    ),
 )
 
 
@@ -226,7 +307,8 @@ def test_every_method_without_a_row_is_refused_to_everybody(who: Role | None, sc
     rows = {(row.method, resolve_route(row.address, scene)) for row in ROWS}
     reading = {("HEAD", route) for method, route in rows if method == "GET"}
     addresses = {resolve_route(r.address, scene): r.address.format(**scene.names) for r in ROWS}
-    before, client = scene.state(), client_of(who)
+    client = client_of(who)
+    before = scene.state()
     for route, address in addresses.items():
         for method in METHODS:
             if (method, route) not in rows | reading:
@@ -252,6 +334,7 @@ def person(name: str, role: Role) -> User:
     user = User.objects.create_user(name, password=PASSWORD)
     if role is not Role.NONE:
         set_role(COMMAND, name, role)
+    create_token(COMMAND, name, "t", cap=None, days=1)
     return user
 
 

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 def role_of(user: User, token: AccessToken | None = None) -> Role:
     """The user's highest group, lowered by the token's cap where it has one."""
-    role = Role.highest(list(user.groups.values_list("name", flat=True)))
+    role = Role.highest([group.name for group in user.groups.all()])
     if token is not None and token.role_cap:
         return min(role, Role.named(token.role_cap))
     return role

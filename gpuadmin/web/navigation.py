@@ -26,7 +26,9 @@ class Place:
     loud: bool = False
 
 
-def navigation(cluster: Cluster, path: str, now: datetime) -> list[Place]:
+def navigation(
+    cluster: Cluster, path: str, now: datetime, *, with_users: bool = False
+) -> list[Place]:
     """In the order of the side bar."""
     severities = list(open_findings(cluster).values_list("severity", flat=True))
     critical = severities.count(Finding.Severity.CRITICAL)
@@ -44,5 +46,6 @@ def navigation(cluster: Cluster, path: str, now: datetime) -> list[Place]:
         place("Operations", "operations", "operations", under_way(cluster, now).count() or None),
         place("Findings", "alerts", "findings", len(severities) or None, loud=critical > 0),
         place("Set-up", "setup", "setup"),
+        *([place("Users", "users", "users")] if with_users else []),
         Place("API", "api", SCHEMA, current=False),
     ]

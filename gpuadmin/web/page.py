@@ -87,7 +87,10 @@ def page(
                     return _answer(request, here, view(request, here, *args, **kwargs))
             except Refused as refusal:
                 context = {"sentence": str(refusal), "actor": actor}
-                return _alone(request, "refused.html", context, status=403)
+                response = _alone(request, "refused.html", context, status=403)
+                if request.headers.get("If-None-Match"):  # a live part: the whole page is refused
+                    response.headers["HX-Refresh"] = "true"
+                return response
 
         return handle
 
@@ -145,7 +148,9 @@ def _frame(request: HttpRequest, here: Here) -> dict[str, Any]:
         "here": here,
         "now": here.now,
         "heart": heart(here.cluster, beats, here.now),
-        "navigation": navigation(here.cluster, request.path, here.now),
+        "navigation": navigation(
+            here.cluster, request.path, here.now, with_users=here.may(Permission.USERS)
+        ),
         "many_clusters": clusters().count() > 1,
         "may_taint": here.may(Permission.TAINT),
         "address": request.get_full_path(),

@@ -2,7 +2,17 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from gpuadmin.web.views import findings, nodes, operations, overview, session, setup, taint
+from gpuadmin.web.views import (
+    account,
+    findings,
+    nodes,
+    operations,
+    overview,
+    session,
+    setup,
+    taint,
+    users,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", overview.overview, name="overview"),
@@ -17,4 +27,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("operations/<uuid:operation_id>/undo", operations.undo, name="undo"),
     path("operations/<uuid:operation_id>/cancel", operations.cancel, name="cancel"),
     path("setup", setup.setup, name="setup"),
+    path("account", account.account, name="account"),
+    path("account/password", account.password, name="change-password"),
+    path("account/new-token", account.new_token, name="new-token"),
+    path("account/revoke-token", account.revoke, name="revoke-token"),
+    path("account/end-session", account.end, name="end-session"),
+    path("users", users.users, name="users"),
+    path("new-user", users.new_user, name="new-user"),
+    path("users/<str:name>", users.user, name="user"),
+    path("users/<str:name>/role", users.role, name="user-role"),
+    path("users/<str:name>/password", users.password, name="user-password"),
+    path("users/<str:name>/disable", users.disable, name="user-disable"),
+    path("users/<str:name>/enable", users.enable, name="user-enable"),
+    path("users/<str:name>/sign-out", users.sign_out, name="user-sign-out"),
+    path("users/<str:name>/revoke-token", users.revoke, name="user-revoke"),
 ]

@@ -50,11 +50,11 @@ def test_every_page_is_whole_in_this_size_and_theme(
     faults: list[str] = []
     with watched(browser, live_server.url, size=size, theme=theme) as shown:
         shown.page.goto("/sign-in")
-        faults += _look(shown, f"sign-in-{theme}-{size[0]}")
+        faults += look(shown, f"sign-in-{theme}-{size[0]}")
         enter(shown.page, live_server.url, people[Role.OPERATOR])
         for name, address in PAGES.items():
             shown.page.goto(address)
-            faults += _look(shown, f"{name}-{theme}-{size[0]}")
+            faults += look(shown, f"{name}-{theme}-{size[0]}")
             if name == "overview":
                 faults += _modes(shown, f"{theme}-{size[0]}")
         complaints = [text for text in shown.complaints if "404" not in text]
@@ -82,7 +82,7 @@ def test_pages_are_whole_when_something_is_missing(
             change()
             for place, address in addresses.items():
                 shown.page.goto(address)
-                faults += _look(shown, f"{place}-{state}-{kind}")
+                faults += look(shown, f"{place}-{state}-{kind}")
     assert faults == []
     assert [text for text in shown.complaints if "403" not in text] == []
 
@@ -117,7 +117,7 @@ MISSING: dict[str, tuple[Callable[[], None], dict[str, str]]] = {
 }
 
 
-def _look(shown: Watched, name: str) -> list[str]:
+def look(shown: Watched, name: str) -> list[str]:
     picture(shown.page, name, whole=True)
     # Structure is the same in both themes: in the dark one only contrast can go wrong anew.
     rule = "color-contrast" if "-dark-" in name else ""
