@@ -31,7 +31,7 @@ def cards_of_agent(
         if use is Use.FREE:
             if facts.pods is None:
                 unknown = "pods can't be listed, so nobody knows whether it is promised"
-                accounts.append(CardAccount(card.uuid, card.index, Use.UNKNOWN, False, unknown))
+                accounts.append(_account(card, Use.UNKNOWN, unknown, held=False))
                 continue
             cut = card.mig or not any(r.unit == "card" for r in rows)
             left = part_left if cut else whole_left
@@ -39,8 +39,12 @@ def cards_of_agent(
                 use, reason = Use.BLOCKED, closed or _why_blocked(facts, rows)
             elif not cut:
                 whole_left -= 1
-        accounts.append(CardAccount(card.uuid, card.index, use, is_held, reason))
+        accounts.append(_account(card, use, reason, held=is_held))
     return tuple(accounts)
+
+
+def _account(card: CardFact, use: Use, reason: str, *, held: bool | None) -> CardAccount:
+    return CardAccount(card.uuid, card.index, use, held, reason, observed=card.current)
 
 
 def _held_uuids(facts: NodeFacts) -> set[str] | None:
@@ -90,7 +94,8 @@ def _why_blocked(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> str:
 def cards_of_api(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> tuple[CardAccount, ...]:
     """Cards known only by the API's counts: how many, and how many of them are asked for.
 
-    Which card carries a slice or a slot is known to the node alone.
+    How many are held is known, not which: an ``index`` here only counts. Which card carries a
+    slice or a slot is known to the node alone.
     """
     whole = next((row for row in rows if row.name == "nvidia.com/gpu"), None)
     label = facts.labels.get("nvidia.com/gpu.count", "")

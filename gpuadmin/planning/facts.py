@@ -142,13 +142,16 @@ class ResourceRow:
 
 @dataclass(frozen=True)
 class CardAccount:
-    """One card's part in the partition. ``reason`` says why it is blocked or unmeasured."""
+    """One card's part in the partition. ``reason`` says why it is blocked or unmeasured;
+    ``observed``: the agent's last answer told of it.
+    """
 
     uuid: str | None
     index: int
     use: Use
     held: bool | None
     reason: str = ""
+    observed: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,8 +172,13 @@ class NodeAccount:
 
     @property
     def working(self) -> int:
-        """Cards that are observed and have not failed."""
-        return sum(c.use is not Use.FAILED and c.uuid is not None for c in self.cards)
+        """Cards that are observed now and have not failed: a silent agent vouches for none."""
+        return sum(card.observed and card.use is not Use.FAILED for card in self.cards)
+
+    @property
+    def not_observed(self) -> int:
+        """Cards of which nobody tells now, and that are not known to have failed."""
+        return sum(not card.observed and card.use is not Use.FAILED for card in self.cards)
 
     @property
     def allocated(self) -> int | None:

@@ -38,7 +38,7 @@ class Totals:
     uses: Counter[Use]
     slices: Amount
     slots: Amount
-    not_observed: int  # cards known only by the API's counts
+    not_observed: int  # cards known only by the API's counts, or by an agent that is silent now
 
     @property
     def busy(self) -> int:
@@ -81,7 +81,7 @@ def totals(found: list[NodeRecord]) -> Totals:
         uses=uses,
         slices=_amount(found, "slice"),
         slots=_amount(found, "slot"),
-        not_observed=sum(c.uuid is None for r in found for c in r.account.cards),
+        not_observed=sum(record.account.not_observed for record in found),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpuadmin.fleet.models import Gpu
 from gpuadmin.fleet.queries import why_null
 from gpuadmin.planning.facts import Use
 from gpuadmin.web.pictures.cards import Card, Tones, cards, tones
@@ -29,6 +30,16 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A figure under a card: what it is, and why there is none. ``old``: from the last report of
+    an agent that is silent now."""
+
+    value: str
+    what: str
+    old: bool = False
+
+
+@dataclass(frozen=True)
 class CardBox:
     card: Card
     css: str
@@ -37,7 +48,7 @@ class CardBox:
     sentence: str
     blocks: list[Block]
     ticks: bool
-    footer: list[tuple[str, str]]  # value; what it is, and why there is none
+    footer: list[Reading]
 
 
 def boxes(record: NodeRecord, now: datetime) -> tuple[list[CardBox], Tones]:
@@ -149,23 +160,21 @@ def _held_by(holders: Iterable[Holder]) -> str:
     return "held by " + and_list(map(str, holders))
 
 
-def _footer(card: Card) -> list[tuple[str, str]]:
+def _footer(card: Card) -> list[Reading]:
+    """What the card does; of one whose agent is silent, what it did when last read."""
     gpu = card.gpu
+    old = bool(card.dark and gpu and gpu.read_at and gpu.state == Gpu.State.OK)
+    read = gpu if gpu and old else card
     total = gpu.memory_total_bytes if gpu else None
     unified = gpu is not None and gpu.memory_kind == "unified"
-    memory = "unified" if unified else gigabytes(card.memory_used_bytes, total)
-    return [
-        (
-            f"{_or_dash(card.utilization_percent)} %",
-            _what(card, "utilisation", "utilization_percent"),
-        ),
-        (memory, _memory(card, unified)),
-        (
-            f"{_or_dash(card.temperature_celsius)}°",
-            _what(card, "temperature", "temperature_celsius"),
-        ),
-        (f"{_or_dash(card.power_watts)} W", _what(card, "power", "power_watts")),
+    memory = "unified" if unified else gigabytes(read.memory_used_bytes, total)
+    found = [
+        (read.utilization_percent, " %", _what(card, "utilisation", "utilization_percent")),
+        (read.temperature_celsius, "°", _what(card, "temperature", "temperature_celsius")),
+        (read.power_watts, " W", _what(card, "power", "power_watts")),
     ]
+    readings = [Reading(f"{_or_dash(value)}{unit}", what, old) for value, unit, what in found]
+    return [readings[0], Reading(memory, _memory(card, unified), old), *readings[1:]]
 
 
 def _what(card: Card, words: str, field: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpuadmin.fleet.models import Gpu
 from gpuadmin.planning.facts import CardAccount, Use
@@ -18,7 +18,7 @@ from gpuadmin.web.pictures.cuts import (
     slots_of,
     unique,
 )
-from gpuadmin.web.pictures.states import agent_reason, agent_words
+from gpuadmin.web.pictures.states import USE_WORDS, agent_reason, agent_words
 from gpuadmin.web.pictures.text import full_model, percent
 from gpuadmin.workloads.facts import NodeRecord
 
@@ -76,6 +76,9 @@ def tones(records: Iterable[NodeRecord]) -> Tones:
 
 def cards(record: NodeRecord, colours: Tones) -> list[Card]:
     """Every owned card of a node, by index."""
+    uses = record.account.uses
+    if len(uses) > 1 and all(card.uuid is None for card in record.account.cards):
+        return [_one_of(record, account, uses) for account in record.account.cards]
     gpus = {gpu.uuid: gpu for gpu in record.gpus}
     current = {card.uuid: card.current for card in record.facts.cards or ()}
     held = holders_of(record.devices, colours.of)
@@ -83,6 +86,14 @@ def cards(record: NodeRecord, colours: Tones) -> list[Card]:
         _card(record, account, gpus.get(account.uuid or ""), current, held)
         for account in record.account.cards
     ]
+
+
+def _one_of(record: NodeRecord, account: CardAccount, uses: Counter[Use]) -> Card:
+    """A card of which only the node's counts are known: 3 of 4 are held, and nobody knows which."""
+    words = ", ".join(f"{n} {USE_WORDS[use]}" for use, n in sorted(uses.items()))
+    which = f"of {record.account.owned} cards: {words}; only an agent can tell which"
+    unknown = replace(account, use=Use.UNKNOWN, held=None, reason=which)
+    return _card(record, unknown, None, {}, {})
 
 
 def _card(

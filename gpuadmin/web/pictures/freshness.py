@@ -36,8 +36,11 @@ def heart(cluster: Cluster, beats: Iterable[Freshness], now: datetime) -> Heart:
     by_kind = {beat.kind: beat for beat in beats}
     read = {kind: _read_at(by_kind.get(kind), now) for kind in KINDS}
     watched = [at for kind in ("watch-nodes", "watch-pods") if (at := read[kind])]
-    warnings = [_warning(kind, by_kind.get(kind)) for kind in KINDS]
-    warnings += [error for error in (cluster.nodes_error, cluster.pods_error) if error]
+    # That we may not list pods is a right that is missing, not lateness: pages say it apart.
+    kinds = [kind for kind in KINDS if not (cluster.pods_forbidden and kind == "watch-pods")]
+    warnings = [_warning(kind, by_kind.get(kind)) for kind in kinds]
+    pods_error = "" if cluster.pods_forbidden else cluster.pods_error
+    warnings += [error for error in (cluster.nodes_error, pods_error) if error]
     said = list(dict.fromkeys(text for text in warnings if text))
     return Heart(
         agents=read["poll"],

@@ -37,7 +37,7 @@ class Amounts:
 class NodeRow:
     record: NodeRecord
     state: State
-    more: str  # the other states, for the title
+    more: list[State]
     model: str
     bars: list[Bar]
     amounts: list[Amounts]
@@ -79,7 +79,7 @@ def node_row(record: NodeRecord) -> NodeRow:
     return NodeRow(
         record=record,
         state=first,
-        more=", ".join(state.words for state in more),
+        more=more,
         model=short_model(next((c.model for c in drawn if c.model), "")),
         bars=[bar(card) for card in drawn],
         amounts=_amounts(record),

@@ -6,18 +6,21 @@ from dataclasses import dataclass
 
 from gpuadmin.fleet.models import AgentState, Finding
 from gpuadmin.planning.facts import Note, Use
-from gpuadmin.web.pictures.text import count
+from gpuadmin.web.pictures.text import count, plain
 from gpuadmin.workloads.facts import NodeRecord
 
 
 @dataclass(frozen=True)
 class State:
-    """``rank`` sorts the worst first; ``glyph`` is a symbol of _icons.svg, ``tone`` its colour."""
+    """``rank`` sorts the worst first; ``glyph`` is a symbol of _icons.svg, ``tone`` its colour;
+    ``why`` is a sentence for the words that do not explain themselves.
+    """
 
     rank: int
     glyph: str
     tone: str
     words: str
+    why: str = ""
 
     @property
     def wrong(self) -> bool:
@@ -107,16 +110,23 @@ def _counts(record: NodeRecord) -> list[State]:
     found = []
     over = sum(row.over_committed or 0 for row in rows)
     if over:
-        found.append(State(WARNING, "warn", "warn", f"Over-committed {over}"))
-    if any(row.note is Note.STALE for row in rows):
-        found.append(State(WARNING, "warn", "warn", "Stale name"))
-    if any(row.note is Note.FAULT for row in rows):
-        found.append(State(WARNING, "warn", "warn", "Data fault"))
+        why = f"Its pods ask for {over} more than the node can allocate now"
+        found.append(State(WARNING, "warn", "warn", f"Over-committed {over}", why))
+    if stale := [row.name for row in rows if row.note is Note.STALE]:
+        why = f"{', '.join(stale)}: advertised, but no hardware is behind it; in no total"
+        found.append(State(WARNING, "warn", "warn", "Stale name", why))
+    if faults := [row.name for row in rows if row.note is Note.FAULT]:
+        why = f"{', '.join(faults)}: a value that cannot be; in no total"
+        found.append(State(WARNING, "warn", "warn", "Data fault", why))
     return found
 
 
 def _closed(record: NodeRecord) -> list[State]:
     if record.node.ready is not True or not record.account.closed:
         return []
-    words = "Cordoned" if record.node.unschedulable else "Tainted"
-    return [State(CORDONED, "cordon", "t2", words)]
+    if record.node.unschedulable:
+        why = "No new pod is scheduled here until it is uncordoned"
+        return [State(CORDONED, "cordon", "t2", "Cordoned", why)]
+    taint = plain(record.account.closed.removeprefix("tainted "))
+    why = f"Pods that do not tolerate {taint} stay away"
+    return [State(CORDONED, "cordon", "t2", "Tainted", why)]

@@ -144,7 +144,7 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
         Figure(
             "Held but idle",
             DASH if unmeasured else thousands(totals.idle),
-            "use is not measured" if unmeasured else _idle_models(shown.records),
+            "use is not measured" if unmeasured else _idle_models(shown.records, uses),
             "use=idle",
             "idle",
             "idle",
@@ -156,7 +156,7 @@ def _figures(shown: Overview, totals: Totals) -> list[Figure]:
 def _why_dark(totals: Totals) -> str:
     """Why nothing is known of what cards do; "" when an agent tells of any."""
     if totals.owned and totals.not_observed == totals.owned:
-        return "No agent has told of any card: they are known only by the cluster's counts"
+        return "No agent tells of any card now: they are known by the cluster's counts alone"
     return ""
 
 
@@ -182,12 +182,16 @@ def _more_held(uses: Counter[Use]) -> str:
     return " · ".join(filter(None, more)) or "all that is held is busy or idle"
 
 
-def _idle_models(records: Iterable[NodeRecord]) -> str:
+def _idle_models(records: Iterable[NodeRecord], uses: Counter[Use]) -> str:
+    """Which models are idle. Of held cards that can't be measured nobody knows."""
     idle: Counter[str] = Counter()
     for record in records:
         if idle_here := record.account.uses[Use.IDLE]:
             idle[_model(record) or "card"] += idle_here
-    return ", ".join(f"{n} {model}" for model, n in idle.most_common(3)) or "no card is wasted"
+    known = ", ".join(f"{n} {model}" for model, n in idle.most_common(3))
+    if unmeasured := uses[Use.UNMEASURED]:
+        return f"{known or 'known'} · {unmeasured} not measurable"
+    return known or "no card is wasted"
 
 
 def _model(record: NodeRecord) -> str:

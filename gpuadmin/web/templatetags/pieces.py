@@ -34,8 +34,9 @@ def glyph(name: str, tone: str, words: str = "") -> SafeString:
 def state(one: State) -> SafeString:
     """Glyph and words of a state; only what is wrong is coloured text."""
     return format_html(
-        '<span class="st {}">{}{}</span>',
+        '<span class="st {}"{}>{}{}</span>',
         one.tone if one.loud else "",
+        format_html(' title="{}"', one.why) if one.why else "",
         glyph(one.glyph, one.tone),
         one.words,
     )

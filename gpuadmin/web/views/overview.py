@@ -34,7 +34,7 @@ def overview(request: HttpRequest, here: Here) -> Page:
             "asked": asked_in_all(shown.waiting),
             "wrongs": found[:SHOWN_WRONGS],
             "total_wrong": len(shown.findings),
-            "tally": tally(found),
+            "tally": tally(wrongs(shown.findings)),
             "changes": changes(under_way(here.cluster, here.now)),
         },
     )
