@@ -206,6 +206,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "OperationState": "gpuadmin.operations.models.State",
         "GpuState": "gpuadmin.fleet.models.Gpu.State",
+        "Role": "gpuadmin.api.v1.accounts_out.ROLES",
     },
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_PERMISSIONS": ["gpuadmin.api.permissions.MayView"],

@@ -6,8 +6,7 @@ shown by its effect; what is refused has none. A row with equal columns is marke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,12 +16,9 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, resolve
 from django.utils import timezone
 
-from gpuadmin.accounts.access import role_of
-from gpuadmin.accounts.audit import COMMAND, Actor
-from gpuadmin.accounts.models import AccessToken, AuditEntry, BrowserSession, User
+from gpuadmin.accounts.audit import Actor
+from gpuadmin.accounts.models import AuditEntry, User
 from gpuadmin.accounts.roles import Role
-from gpuadmin.accounts.services import set_role
-from gpuadmin.accounts.tokens import create_token
 from gpuadmin.fleet.models import Cluster, Finding, Gpu, Node
 from gpuadmin.operations import services
 from gpuadmin.operations.models import Operation
@@ -30,140 +26,34 @@ from gpuadmin.operations.store import Confirmation
 from gpuadmin.workloads.models import Pod
 from tests.operations.conftest import api_client, api_folder, nudges, run, world
 from tests.operations.world import World
+from tests.support.account_routes import ACCOUNT_ROWS
+from tests.support.routes import (
+    API,
+    CHANGE,
+    CHANGE_FORM,
+    CHANGE_PAGE,
+    CREATE,
+    OPEN,
+    PAGE,
+    READ,
+    Row,
+    Scene,
+    cancels,
+    makes,
+    person,
+    shows,
+    signs_in,
+    signs_out,
+)
 
 __all__ = ["api_client", "api_folder", "nudges", "world"]
 pytestmark = pytest.mark.django_db
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 PEOPLE: tuple[Role | None, ...] = (None, Role.NONE, Role.VIEWER, Role.OPERATOR, Role.ADMIN)
-PASSWORD, OTHER = "the password of the tests", "another password of the tests"
 REFUSALS = (302, 401, 403, 404, 405)
-
-
-@dataclass
-class Scene:
-    """One object of each sort; a route is tried on it."""
-
-    world: World
-    uid: str
-    queued: Operation
-    done: Operation
-    operator: Actor
-
-    @property
-    def names(self) -> dict[str, str]:
-        return {"uid": self.uid, "queued": str(self.queued.pk), "done": str(self.done.pk)}
-
-    def change(self) -> dict[str, Any]:
-        parameters = {"nodes": [self.uid], "key": "route", "effect": "NoSchedule"}
-        return {"kind": "taint.add", "parameters": parameters}
-
-    def create(self) -> dict[str, Any]:
-        change = self.change()
-        shown = services.preview(
-            self.operator, self.world.cluster, change["kind"], change["parameters"]
-        )
-        return change | {"fingerprint": shown.fingerprint, "reason": "a test"}
-
-    def undo(self) -> dict[str, Any]:
-        shown = services.preview_undo(self.operator, self.done)
-        return {"fingerprint": shown.fingerprint, "reason": "a test"}
-
-    def taint_form(self) -> dict[str, Any]:
-        sent = self.create()
-        choice = {"node": "h100-01", "action": "add", "key": "route", "effect": "NoSchedule"}
-        return choice | {name: sent[name] for name in ("fingerprint", "reason")}
-
-    def credentials(self) -> dict[str, Any]:
-        return {"username": "the-operator", "password": PASSWORD}
-
-    def new_user(self) -> dict[str, Any]:
-        return {"name": "new", "role": "viewer", "password": OTHER}
-
-    def state(self) -> tuple[object, ...]:
-        """All that a route could change."""
-        operations = sorted(Operation.objects.values_list("pk", "state"))
-        users = sorted(User.objects.values_list("username", "password", "is_active", "groups"))
-        keys = AccessToken.objects.count(), BrowserSession.objects.count()
-        return (operations, self.world.taints("h100-01"), users, keys)
-
-
-Effect = Callable[[Scene, Any], bool]
-
-
-def shows(*texts: str) -> Effect:
-    """A reading is allowed when the object is in the answer."""
-    return lambda scene, answer: all(
-        text.format(**scene.names) in answer.content.decode() for text in texts
-    )
-
-
-def makes(undo: bool = False) -> Effect:
-    """A new operation waits in the queue."""
-
-    def made(scene: Scene, answer: Any) -> bool:
-        newest = Operation.objects.order_by("-created_at")[0]
-        return newest.pk not in (scene.queued.pk, scene.done.pk) and (
-            newest.undo_of_id == scene.done.pk if undo else newest.undo_of_id is None
-        )
-
-    return made
-
-
-def has_no_token(user: User) -> bool:
-    return not user.auth_token_set.exists()
-
-
-def cancels(scene: Scene, answer: Any) -> bool:
-    scene.queued.refresh_from_db()
-    return scene.queued.state == "cancelled"
-
-
-def account(test: Callable[[User], bool], name: str = "") -> Effect:
-    """A change of the user ``name``, or else of the one who asks."""
-
-    def changed(scene: Scene, answer: Any) -> bool:
-        return test(User.objects.get(username=name or answer.wsgi_request.user.get_username()))
-
-    return changed
-
-
-def signs_in(scene: Scene, answer: Any) -> bool:
-    return bool(answer.wsgi_request.user.is_authenticated)
-
-
-def signs_out(scene: Scene, answer: Any) -> bool:
-    return not answer.wsgi_request.user.is_authenticated
-
-
-@dataclass(frozen=True)
-class Row:
-    """One route and method; ``statuses`` in the order of PEOPLE."""
-
-    method: str
-    address: str
-    statuses: tuple[int, int, int, int, int]
-    effect: Effect
-    body: Callable[[Scene], dict[str, Any]] = lambda scene: {}
-    public: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.address}"
-
-
-PAGE = (302, 403, 200, 200, 200)
-CHANGE_PAGE = (302, 403, 403, 200, 200)
-CHANGE_FORM = (302, 403, 403, 303, 303)
-READ = (401, 403, 200, 200, 200)
-CHANGE = (401, 403, 403, 200, 200)
-CREATE = (401, 403, 403, 201, 201)
-OWN_FORM = (302, 403, 303, 303, 303)
-ADMIN_PAGE = (302, 403, 403, 403, 200)
-ADMIN_FORM = (302, 403, 403, 403, 303)
-OPEN = (200, 200, 200, 200, 200)
-
-API = "/api/v1"
 ROWS = (
+    *ACCOUNT_ROWS,
     Row("GET", "/livez", OPEN, shows("ok"), public=True),
     Row("GET", "/readyz", OPEN, shows("ok"), public=True),
     Row("GET", "/healthz", OPEN, shows('"status"'), public=True),
@@ -199,64 +89,6 @@ ROWS = (
     Row("POST", "/operations/{done}/undo", CHANGE_FORM, makes(undo=True), Scene.undo),
     Row("POST", "/operations/{queued}/cancel", CHANGE_FORM, cancels),
     Row("GET", "/setup", PAGE, shows("Set-up")),
-    Row("GET", "/account", PAGE, shows("My account")),
-    Row(
-        "POST",
-        "/account/password",
-        OWN_FORM,
-        account(lambda user: user.check_password(OTHER)),
-        lambda scene: {"old": PASSWORD, "password": OTHER, "again": OTHER},
-    ),
-    Row("GET", "/account/new-token", PAGE, shows("A new API token")),
-    Row(
-        "POST", "/account/new-token", PAGE, shows("gpa_"), lambda scene: {"name": "n", "days": "7"}
-    ),
-    Row("POST", "/account/revoke-token", OWN_FORM, account(has_no_token), lambda _: {"token": "t"}),
-    Row("POST", "/account/end-session", OWN_FORM, signs_out, lambda scene: {"all": "1"}),
-    Row("GET", "/users", ADMIN_PAGE, shows("the-operator")),
-    Row("GET", "/new-user", ADMIN_PAGE, shows("Add a user")),
-    Row("POST", "/new-user", ADMIN_FORM, account(lambda user: True, "new"), Scene.new_user),
-    Row("GET", "/users/the-operator", ADMIN_PAGE, shows("the-operator")),
-    Row(
-        "POST",
-        "/users/the-operator/role",
-        ADMIN_FORM,
-        account(lambda user: role_of(user) is Role.VIEWER, "the-operator"),
-        lambda scene: {"role": "viewer"},
-    ),
-    Row(
-        "POST",
-        "/users/the-operator/password",
-        ADMIN_FORM,
-        account(lambda user: user.check_password(OTHER), "the-operator"),
-        lambda scene: {"password": OTHER},
-    ),
-    Row(
-        "POST",
-        "/users/the-operator/disable",
-        ADMIN_FORM,
-        account(lambda user: not user.is_active, "the-operator"),
-    ),
-    Row(
-        "POST",
-        "/users/the-operator/enable",
-        ADMIN_FORM,
-        account(lambda user: user.is_active, "the-operator"),
-    ),
-    Row(
-        "POST",
-        "/users/the-operator/sign-out",
-        ADMIN_FORM,
-        account(has_no_token, "the-operator"),
-        lambda scene: {"tokens": "1"},
-    ),
-    Row(
-        "POST",
-        "/users/the-operator/revoke-token",
-        ADMIN_FORM,
-        account(has_no_token, "the-operator"),
-        lambda scene: {"token": "t"},
-    ),
 )
 
 
@@ -285,7 +117,7 @@ def check(row: Row, who: Role | None, expected: int, scene: Scene, body: dict[st
     before, refusals = scene.state(), AuditEntry.objects.filter(outcome="refused").count()
     answer = send(client, row.method, row.address.format(**scene.names), body)
     assert answer.status_code == expected, (who, answer.content[:500])
-    if expected in (200, 201, 303) or row.public:
+    if expected in (200, 201, 204, 303) or row.public:
         assert row.effect(scene, answer), who
         return
     assert scene.state() == before, who
@@ -328,14 +160,6 @@ def routes(resolver: URLResolver | None = None, prefix: str = "") -> Iterator[st
 
 def resolve_route(address: str, scene: Scene) -> str:
     return resolve(address.format(**scene.names).split("?")[0]).route
-
-
-def person(name: str, role: Role) -> User:
-    user = User.objects.create_user(name, password=PASSWORD)
-    if role is not Role.NONE:
-        set_role(COMMAND, name, role)
-    create_token(COMMAND, name, "t", cap=None, days=1)
-    return user
 
 
 def client_of(who: Role | None) -> Client:

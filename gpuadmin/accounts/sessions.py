@@ -7,12 +7,14 @@ used it for GPUADMIN_SESSION_IDLE_MINUTES. A page that asks for itself is no use
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import UpdateError
 
 from gpuadmin.accounts.peers import address_of
 
@@ -35,6 +37,11 @@ class SessionStore(db.SessionStore):
         row.signed_in_at, row.seen_at = _moment(data.get(SIGNED_IN)), _moment(data.get(SEEN))
         row.address, row.browser = data.get(ADDRESS), data.get(BROWSER, "")
         return row
+
+    def save(self, must_create: bool = False) -> None:
+        """What was ended while its own request ran stays ended; there is nothing to keep of it."""
+        with suppress(UpdateError):
+            super().save(must_create)
 
     def get_expiry_date(self, **kwargs: Any) -> datetime:
         """The earlier of the two ends. What is saved is what the next request is held to."""

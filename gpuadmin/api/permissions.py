@@ -22,3 +22,13 @@ class MayView(BasePermission):
             return False
         require(actor_of(request), Permission.VIEW)
         return True
+
+
+class MayManageUsers(MayView):
+    """An administrator, or a token of one that is not capped."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not request.user.is_authenticated:
+            return False
+        require(actor_of(request), Permission.USERS)
+        return True

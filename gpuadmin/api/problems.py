@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from gpuadmin.accounts.access import Refused
+from gpuadmin.accounts.services import AccountError
 from gpuadmin.kube import errors as kube
 from gpuadmin.operations import errors as operations
 
@@ -53,6 +54,8 @@ def handler(error: Exception, context: dict[str, Any]) -> Response:
     match error:
         case Refused():
             answer = problem(403, str(error), kind="refused")
+        case AccountError():
+            answer = _account(error)
         case operations.OperationError():
             answer = _operation(error)
         case kube.KubeError():
@@ -68,6 +71,13 @@ def handler(error: Exception, context: dict[str, Any]) -> Response:
             got_request_exception.send(sender=None, request=context["request"]._request)
             answer = problem(500, "Something went wrong on our side; the web log says what.")
     return answer
+
+
+def _account(error: AccountError) -> Response:
+    detail = str(error)
+    if error.field:
+        return problem(422, detail, kind="bad-parameters", errors={error.field: detail})
+    return problem(409, detail, kind="not-now")
 
 
 def _operation(error: operations.OperationError) -> Response:

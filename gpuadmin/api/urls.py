@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from gpuadmin.api.v1 import clusters, findings, gpus, nodes, operations, pods
+from gpuadmin.api.v1 import account, clusters, findings, gpus, nodes, operations, pods, users
 
 app_name = "api"
 urlpatterns = [
@@ -27,5 +27,17 @@ urlpatterns = [
     path(
         "operations/<uuid:operation_id>/cancel", operations.CancelOperation.as_view(), name="cancel"
     ),
+    path("account", account.Account.as_view(), name="account"),
+    path("account/password", account.AccountPassword.as_view(), name="account-password"),
+    path("account/tokens", account.AccountTokens.as_view(), name="account-tokens"),
+    path("account/tokens/<path:token>", account.AccountToken.as_view(), name="account-token"),
+    path("account/sessions", account.AccountSessions.as_view(), name="account-sessions"),
+    path("account/sessions/<str:session>", account.AccountSession.as_view(), name="session"),
+    path("users", users.Users.as_view(), name="users"),
+    path("users/<str:name>", users.OneUser.as_view(), name="user"),
+    path("users/<str:name>/password", users.UserPassword.as_view(), name="user-password"),
+    path("users/<str:name>/sessions", users.UserSessions.as_view(), name="user-sessions"),
+    path("users/<str:name>/tokens", users.UserTokens.as_view(), name="user-tokens"),
+    path("users/<str:name>/tokens/<path:token>", users.OneUserToken.as_view(), name="user-token"),
     path("schema", SpectacularJSONAPIView.as_view(), name="schema"),
 ]
