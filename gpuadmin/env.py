@@ -203,11 +203,23 @@ KUBECONFIG = Setting(
 KUBE_CONTEXT = Setting(
     "GPUADMIN_KUBE_CONTEXT", text, "", "Context of the kubeconfig; empty means its current one."
 )
+LOOPBACK_CLUSTERS = Setting(
+    "GPUADMIN_LOOPBACK_CLUSTERS",
+    flag,
+    False,
+    "True lets a kubeconfig given in the browser name a server on this machine, to try things out.",
+)
 CLUSTER_NAME = Setting(
     "GPUADMIN_CLUSTER_NAME", text, "default", "Name of the cluster in our database and addresses."
 )
 NAMESPACE = Setting(
     "GPUADMIN_NAMESPACE", text, "gpuadmin", "Namespace of the cluster that holds our agents."
+)
+PLUGIN_NAMESPACE = Setting(
+    "GPUADMIN_PLUGIN_NAMESPACE",
+    text,
+    "nvidia-device-plugin",
+    "Namespace of NVIDIA's device plugin, where the components sharing and plugin act.",
 )
 AGENT_DAEMONSET = Setting(
     "GPUADMIN_AGENT_DAEMONSET",

@@ -14,8 +14,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 # --- what the apps read
 KUBECONFIG = env.KUBECONFIG.read()
 KUBE_CONTEXT = env.KUBE_CONTEXT.read()
+LOOPBACK_CLUSTERS = env.LOOPBACK_CLUSTERS.read()
 CLUSTER_NAME = env.CLUSTER_NAME.read()
 NAMESPACE = env.NAMESPACE.read()
+PLUGIN_NAMESPACE = env.PLUGIN_NAMESPACE.read()
 AGENT_DAEMONSET = env.AGENT_DAEMONSET.read()
 AGENT_SECRET = env.AGENT_SECRET.read()
 AGENT_TIMEOUT_SECONDS = env.AGENT_TIMEOUT_SECONDS.read()
@@ -242,6 +244,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "gpuadmin.collect.tasks.poll",
         "schedule": timedelta(seconds=POLL_SECONDS),
         "options": {"expires": POLL_SECONDS},
+    },
+    "ask what our account may do": {
+        "task": "gpuadmin.collect.tasks.rights",
+        "schedule": timedelta(seconds=60),
+        "options": {"expires": 60},
     },
     "take up operations that lost their worker": {
         "task": "gpuadmin.operations.tasks.sweep",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import datetime
 
 from django.conf import settings
 
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.kube import errors, structs
 from gpuadmin.kube.access import whoami
+from gpuadmin.kube.capabilities import components, held
 from gpuadmin.kube.client import KubeClient, decode, path_of
+from gpuadmin.kube.connection import connect
 
 log = logging.getLogger(__name__)
 SIMULATED_MARK = "gpuadmin-sim"
@@ -29,6 +32,19 @@ def introduce(cluster: Cluster, client: KubeClient) -> None:
     if identity.error:
         log.warning("%s", identity.error)
     Cluster.objects.filter(pk=cluster.pk).update(**columns)
+
+
+def note_components(cluster: Cluster, now: datetime) -> None:
+    """Note which components we hold. While the API server can't be asked, what was known stays."""
+    try:
+        client = KubeClient(connect(settings.KUBECONFIG, settings.KUBE_CONTEXT or None))
+    except errors.BadConfig as error:
+        log.warning("%s", error.sentence)
+        return
+    wanted = components(settings.NAMESPACE, settings.PLUGIN_NAMESPACE)
+    found = {one.component.name: one.held for one in held(client, wanted)}
+    if any(answer is not None for answer in found.values()):
+        Cluster.objects.filter(pk=cluster.pk).update(components=found, components_at=now)
 
 
 def daemonset_finder(client: KubeClient) -> Callable[[], tuple[str | None, str]]:

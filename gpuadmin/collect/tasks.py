@@ -6,6 +6,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from gpuadmin.collect.cluster import note_components
 from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.collect.poll import begin_cycle, end_shard, forget_shards, poll_shard, shards
 from gpuadmin.fleet.models import Cluster
@@ -25,6 +26,14 @@ def poll() -> None:
         poll_nodes.apply_async((cluster.pk, number, shard), expires=settings.POLL_SECONDS)
     end_shard(cluster, 0, poll_shard(first))
     refresh_findings(cluster, timezone.now())
+
+
+@shared_task(ignore_result=True)
+def rights() -> None:
+    """Ask which components of deploy/ our account holds, for the pages."""
+    cluster = the_cluster()
+    if cluster is not None:
+        note_components(cluster, timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from gpuadmin.accounts.models import User
+
 
 class Cluster(models.Model):
     """One Kubernetes cluster. Times of reads are by the server's clock; errors are sentences."""
@@ -21,12 +23,32 @@ class Cluster(models.Model):
     pods_observed_at = models.DateTimeField(null=True)
     pods_error = models.TextField(blank=True)
     pods_forbidden = models.BooleanField(default=False)
+    components = models.JSONField(default=dict)  # name → held; None: the server did not say
+    components_at = models.DateTimeField(null=True)
     leader = models.CharField(max_length=120, blank=True)
     leader_term = models.BigIntegerField(default=0)
     leader_until = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return self.name
+
+
+class Kubeconfig(models.Model):
+    """The kubeconfig that an administrator gave in the browser. Each new one is a new row.
+
+    ``sealed`` opens with GPUADMIN_SECRET_KEY only; what is beside it may be shown.
+    """
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE)
+    sealed = models.TextField()
+    server = models.CharField(max_length=500)
+    context = models.CharField(max_length=253)
+    user = models.CharField(max_length=253)
+    given_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    given_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.context} at {self.server}"
 
 
 class Heartbeat(models.Model):

@@ -23,11 +23,14 @@ T = TypeVar("T")
 _ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
+MOST_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing that we must be able to do. ``namespace`` "": in the whole cluster."""
+    """One thing that we must be able to do. ``namespace`` "": in the whole cluster; a subresource
+    stands behind a stroke: ``pods/eviction``.
+    """
 
     verb: str
     resource: str
@@ -89,7 +92,7 @@ class _Version(msgspec.Struct, rename="camel"):
 
 def review(client: KubeClient, needs: Sequence[Need]) -> list[Answer]:
     """One answer per need, in their order, asked at the same time. Raises nothing."""
-    with ThreadPoolExecutor(max_workers=max(1, len(needs))) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, min(MOST_AT_ONCE, len(needs)))) as pool:
         return list(pool.map(lambda need: _ask(client, need), needs))
 
 
@@ -108,10 +111,12 @@ def whoami(client: KubeClient) -> Identity:
 
 
 def _ask(client: KubeClient, need: Need) -> Answer:
+    resource, _, subresource = need.resource.partition("/")
     attributes = {
         "verb": need.verb,
         "group": need.group,
-        "resource": need.resource,
+        "resource": resource,
+        "subresource": subresource,
         "namespace": need.namespace,
     }
     body = {
@@ -128,7 +133,8 @@ def _ask(client: KubeClient, need: Need) -> Answer:
 
 def grant_command(verbs: Sequence[str], need: Need, account: str) -> str:
     """The kubectl line that grants ``verbs`` on the need's resource to ``account``."""
-    name = f"gpuadmin-{need.resource}-{verbs[0] if len(verbs) == 1 else 'read'}"
+    about = need.resource.replace("/", "-")
+    name = f"gpuadmin-{about}-{verbs[0] if len(verbs) == 1 else 'read'}"
     where = f" -n {need.namespace}" if need.namespace else ""
     role = "role" if need.namespace else "clusterrole"
     made = f"kubectl create {role} {name}{where} --verb={','.join(verbs)} --resource={need.rule}"

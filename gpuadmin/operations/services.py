@@ -21,6 +21,7 @@ from gpuadmin.operations.kinds import kind_of
 from gpuadmin.operations.kinds.base import Done, Ref
 from gpuadmin.operations.models import Operation, Preview, State
 from gpuadmin.operations.queries import good_undo, written_targets
+from gpuadmin.operations.rights import with_rights
 from gpuadmin.operations.store import Confirmation, Previewed, store, subject_of
 from gpuadmin.planning.plan import Plan, difference
 
@@ -38,8 +39,9 @@ def preview(
     change = kind_of(kind)
     require(actor, change.permission)
     parameters = change.parse(raw)
-    snapshot = change.read(cluster, client or client_for(cluster), parameters)
-    plan = change.plan(snapshot, parameters)
+    client = client or client_for(cluster)
+    snapshot = change.read(cluster, client, parameters)
+    plan = with_rights(change.plan(snapshot, parameters), client, change.component)
     stored = _builtins(parameters)
     fingerprint = _fingerprint(kind, stored, plan)
     Preview.objects.update_or_create(

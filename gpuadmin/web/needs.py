@@ -1,20 +1,18 @@
-"""Every permission that we need in the cluster, and what for. deploy/rbac grants just these."""
+"""Every permission in the cluster that any of our components takes, and what for."""
 
 from __future__ import annotations
 
 from django.conf import settings
 
 from gpuadmin.kube.access import Need
+from gpuadmin.kube.capabilities import Component, components
+
+
+def our_components() -> list[Component]:
+    """In the order of the Set-up page. deploy/components grants just these."""
+    return components(settings.NAMESPACE, settings.PLUGIN_NAMESPACE)
 
 
 def needs() -> list[Need]:
-    """In the order of the Set-up page."""
-    nodes = "Nodes carry the cards: what there is, its labels, taints and conditions"
-    pods = "Pods hold the cards: without them, requested and free stay unknown"
-    agents = "A pod is our agent only when our own DaemonSet controls it"
-    return [
-        *(Need(verb, "nodes", nodes) for verb in ("get", "list", "watch")),
-        *(Need(verb, "pods", pods) for verb in ("get", "list", "watch")),
-        Need("get", "daemonsets", agents, "apps", settings.NAMESPACE),
-        Need("patch", "nodes", "To add and remove taints; without it the pages only show"),
-    ]
+    """Those of all components, one component after the other."""
+    return [need for component in our_components() for need in component.needs]

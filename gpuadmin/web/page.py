@@ -47,6 +47,13 @@ class Here:
     def may(self, permission: Permission) -> bool:
         return may(self.actor, permission)
 
+    def lacks(self, component: str) -> str:
+        """Why an action that takes a component of deploy/ is greyed; "" when it is not known to
+        be refused."""
+        if self.cluster.components.get(component) is not False:
+            return ""
+        return f"Our account does not hold the component “{component}”; Set-up has its line"
+
 
 @dataclass(frozen=True)
 class Page:
@@ -153,5 +160,6 @@ def _frame(request: HttpRequest, here: Here) -> dict[str, Any]:
         ),
         "many_clusters": clusters().count() > 1,
         "may_taint": here.may(Permission.TAINT),
+        "no_taint": here.lacks("taint"),
         "address": request.get_full_path(),
     }

@@ -14,10 +14,14 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from gpuadmin.accounts.roles import Role
 from gpuadmin.fleet.models import Cluster, Heartbeat
-from gpuadmin.web.needs import needs
+from gpuadmin.kube.access import Answer, Identity
+from gpuadmin.web.needs import needs, our_components
+from gpuadmin.web.pictures.setup import component_lines
 from gpuadmin.web.views import setup
 from tests.operations.world import simulated_api
+from tests.web.conftest import signed_in
 from tests.web.test_pages import text
 
 
@@ -82,10 +86,25 @@ def test_only_a_process_that_says_nothing_is_asked_for(
     assert "Is the worker and beat (Celery) running?" in text(viewer, "/setup")
 
 
-def test_only_what_is_used_is_asked_for() -> None:
-    """deploy/rbac grants just these (tests/cluster/test_grants.py)."""
-    asked = {(need.verb, need.rule) for need in needs()}
-    assert {verb for verb, rule in asked if rule == "daemonsets.apps"} == {"get"}
+def test_every_component_stands_with_what_it_gives_and_the_line_that_grants_it() -> None:
+    wanted = our_components()
+    refused = [Answer(need, need.verb == "get") for one in wanted for need in one.needs]
+    lines = component_lines(wanted, refused, Identity("someone"))
+    assert [line.name for line in lines] == [one.name for one in wanted]
+    assert [line.state.words for line in lines] == ["no", *["off"] * 6]
+    assert lines[1].grant == "kubectl apply -k deploy/components/taint"
+
+
+def test_an_action_whose_component_is_not_held_is_greyed_with_its_name(
+    cluster: Cluster,
+) -> None:
+    Cluster.objects.update(components={"taint": False})
+    operator = signed_in(Role.OPERATOR)
+    for address in ("/nodes", "/nodes/h100-02"):
+        page = operator.get(address).content.decode()
+        assert "/nodes/taint" not in page
+        assert 'aria-disabled="true"' in page
+        assert "does not hold the component “taint”" in page
 
 
 def test_a_cluster_that_does_not_answer_in_time_is_not_known_yet(

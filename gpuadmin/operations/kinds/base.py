@@ -62,6 +62,7 @@ class Kind(ABC, Generic[P, S]):
     name: ClassVar[str]
     permission: ClassVar[Permission]
     object_kind: ClassVar[str]
+    component: ClassVar[str]  # of deploy/components: what our account must hold to run it
     offered: ClassVar[bool] = True  # False: only ever made as an undo
     parameters: type[P]
 

@@ -60,6 +60,7 @@ class _NodeTaints(Kind[P, Snapshot]):
 
     permission = Permission.TAINT
     object_kind = "node"
+    component = "taint"
 
     def read(self, cluster: Cluster, client: KubeClient, parameters: P) -> Snapshot:
         return read_snapshot(cluster, client, self.uids(parameters))

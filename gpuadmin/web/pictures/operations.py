@@ -52,6 +52,7 @@ class Change:
     targets: str
     step: int
     steps: int
+    undone: bool  # an undo of it has succeeded
 
     @property
     def percent(self) -> int:
@@ -134,6 +135,7 @@ def change(operation: Operation) -> Change:
         targets=and_list(target.object_name for target in targets),
         step=min(done + 1, len(steps)),
         steps=len(steps),
+        undone=any(undo.state == Is.SUCCEEDED for undo in operation.undos.all()),
     )
 
 
@@ -150,6 +152,18 @@ def changes(operations: Iterable[Operation]) -> list[Change]:
 def targets(operation: Operation) -> list[TargetPicture]:
     """Every object with its steps and, once written, what changed."""
     return [_target(target) for target in operation.targets.all()]
+
+
+def ended(operation: Operation) -> list[dict[str, str]]:
+    """Pods that the confirmed plan ends, as it named them."""
+    keys = ("name", "namespace", "node", "owner", "effect")
+    pods = [pod for pod in operation.plan.get("pods_touched", []) if pod.get("dies")]
+    return [{key: plain(str(pod.get(key, ""))) for key in keys} for pod in pods]
+
+
+def kubectl(operation: Operation) -> str:
+    """The plan's equivalent commands, one a line."""
+    return plain("\n".join(operation.plan.get("kubectl", [])))
 
 
 def _target(target: Target) -> TargetPicture:

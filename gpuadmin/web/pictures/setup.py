@@ -9,6 +9,7 @@ from itertools import groupby
 
 from gpuadmin.fleet.models import Heartbeat
 from gpuadmin.kube.access import Answer, Identity, Need, grant_command
+from gpuadmin.kube.capabilities import Component
 from gpuadmin.web.pictures import states
 from gpuadmin.web.pictures.freshness import KINDS
 from gpuadmin.web.pictures.states import State, agent_reason, agent_words
@@ -17,6 +18,8 @@ from gpuadmin.workloads.facts import NodeRecord
 
 YES = State(states.FINE, "ok", "ok", "yes")
 NO = State(states.CRITICAL, "crit", "crit", "no")
+HELD = State(states.FINE, "ok", "ok", "held")
+OFF = State(states.FINE, "todo", "t3", "off")
 UNKNOWN = State(states.UNKNOWN, "unk", "unk", "unknown")
 
 
@@ -45,6 +48,18 @@ class Permission:
 
 
 @dataclass(frozen=True)
+class ComponentLine:
+    """One component of deploy/. What we hold of ``read`` is needed; all others may stay off."""
+
+    name: str
+    gives: str
+    state: State
+    permissions: list[Permission]
+    grant: str  # "" when there is nothing to grant
+    needed: bool
+
+
+@dataclass(frozen=True)
 class AgentLine:
     node: str
     words: str
@@ -67,6 +82,39 @@ def permissions(answers: Sequence[Answer], identity: Identity) -> list[Permissio
         return answer.need.rule, answer.need.purpose
 
     return [_permission(list(group), identity) for _, group in groupby(answers, key=together)]
+
+
+def component_lines(
+    components: Sequence[Component], answers: Sequence[Answer], identity: Identity
+) -> list[ComponentLine]:
+    """Each component with its permissions; ``answers`` are to all their needs, in order."""
+    found, rest = [], list(answers)
+    for component in components:
+        mine, rest = rest[: len(component.needs)], rest[len(component.needs) :]
+        found.append(_component(component, mine, identity))
+    return found
+
+
+def _component(
+    component: Component, answers: Sequence[Answer], identity: Identity
+) -> ComponentLine:
+    needed = component.name == "read"
+    counted = [answer for answer in answers if not answer.need.optional]
+    if any(answer.allowed is False for answer in counted):
+        state = NO if needed else OFF
+    elif any(answer.allowed is None for answer in counted):
+        state = UNKNOWN
+    else:
+        state = HELD
+    missing = any(answer.allowed is False for answer in answers)
+    return ComponentLine(
+        name=component.name,
+        gives=component.gives,
+        state=state,
+        permissions=permissions(answers, identity),
+        grant=component.grant if missing else "",
+        needed=needed,
+    )
 
 
 def _permission(answers: list[Answer], identity: Identity) -> Permission:

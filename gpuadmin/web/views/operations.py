@@ -120,6 +120,8 @@ def _operation_page(
             "operation": found,
             "change": pictures.change(found),
             "targets": pictures.targets(found),
+            "ended": pictures.ended(found),
+            "kubectl": pictures.kubectl(found),
             "rail": pictures.rail(pictures.stage(found)),
             "waits_for": waits_for(found),
             "undos": list(found.undos.all()),

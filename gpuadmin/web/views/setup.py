@@ -15,7 +15,7 @@ from gpuadmin.kube.access import Answer, Identity, Remembered, review, whoami
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.kube.connection import connect
 from gpuadmin.kube.errors import KubeError
-from gpuadmin.web.needs import needs
+from gpuadmin.web.needs import needs, our_components
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import setup as pictures
 from gpuadmin.web.queries import heartbeats
@@ -44,9 +44,10 @@ def setup(request: HttpRequest, here: Here) -> Page:
         "setup.html",
         {
             "identity": access.identity,
-            "permissions": pictures.permissions(access.answers, access.identity),
+            "components": pictures.component_lines(
+                our_components(), access.answers, access.identity
+            ),
             "asked_at": access.at,
-            "refused": sum(answer.allowed is False for answer in access.answers),
             "missing": missing,
             "reporting": len(records) - len(missing),
             "total": len(records),
