@@ -19,7 +19,7 @@ from django.utils import timezone
 from gpuadmin.accounts.audit import Actor
 from gpuadmin.accounts.models import AuditEntry, User
 from gpuadmin.accounts.roles import Role
-from gpuadmin.fleet.models import Cluster, Finding, Gpu, Node
+from gpuadmin.fleet.models import Cluster, Finding, Gpu, Kubeconfig, Node
 from gpuadmin.operations import services
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.store import Confirmation
@@ -97,6 +97,11 @@ def scene(world: World) -> Scene:
     uid = world.node("h100-01")
     _store_one_of_each(world.cluster, uid)
     operator = Actor(person("the-operator", Role.OPERATOR), Role.OPERATOR, "session")
+    Kubeconfig.objects.create(
+        cluster=world.cluster,
+        server="https://10.0.0.9",
+        given_by=User.objects.get(username="the-operator"),
+    )
     done = run(_operation(world, operator, uid, "done"))
     queued = _operation(world, operator, uid, "queued")
     return Scene(world, uid, queued, done, operator)

@@ -62,6 +62,11 @@ class Permission(Enum):
         Role.ADMIN,
         "see and add users, and change their role, password, tokens and sessions",
     )
+    CLUSTER = Rule(
+        "admin.cluster",
+        Role.ADMIN,
+        "give, replace and remove the kubeconfig by which the console reaches the cluster",
+    )
 
     @property
     def key(self) -> str:

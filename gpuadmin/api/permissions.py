@@ -17,18 +17,22 @@ if TYPE_CHECKING:  # views import their permission classes from the settings
 class MayView(BasePermission):
     """Not signed in: 401. Signed in without a role: 403 and an audit row."""
 
+    permission = Permission.VIEW
+
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not request.user.is_authenticated:
             return False
-        require(actor_of(request), Permission.VIEW)
+        require(actor_of(request), self.permission)
         return True
 
 
 class MayManageUsers(MayView):
     """An administrator, or a token of one that is not capped."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        if not request.user.is_authenticated:
-            return False
-        require(actor_of(request), Permission.USERS)
-        return True
+    permission = Permission.USERS
+
+
+class MayManageCluster(MayView):
+    """The same, for how the cluster is reached."""
+
+    permission = Permission.CLUSTER

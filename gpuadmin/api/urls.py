@@ -3,11 +3,23 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularJSONAPIView
 
-from gpuadmin.api.v1 import account, clusters, findings, gpus, nodes, operations, pods, users
+from gpuadmin.api.v1 import (
+    account,
+    clusters,
+    findings,
+    gpus,
+    kubeconfig,
+    nodes,
+    operations,
+    pods,
+    users,
+)
 
 app_name = "api"
 urlpatterns = [
     path("clusters", clusters.Clusters.as_view(), name="clusters"),
+    path("kubeconfig", kubeconfig.OneKubeconfig.as_view(), name="kubeconfig"),
+    path("kubeconfig/preview", kubeconfig.PreviewKubeconfig.as_view(), name="kubeconfig-preview"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:uid>", nodes.OneNode.as_view(), name="node"),
     path("gpus", gpus.Gpus.as_view(), name="gpus"),

@@ -9,11 +9,11 @@ from datetime import datetime
 from django.conf import settings
 
 from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.sources import source_of
 from gpuadmin.kube import errors, structs
 from gpuadmin.kube.access import whoami
 from gpuadmin.kube.capabilities import components, held
 from gpuadmin.kube.client import KubeClient, decode, path_of
-from gpuadmin.kube.connection import connect
 
 log = logging.getLogger(__name__)
 SIMULATED_MARK = "gpuadmin-sim"
@@ -37,7 +37,7 @@ def introduce(cluster: Cluster, client: KubeClient) -> None:
 def note_components(cluster: Cluster, now: datetime) -> None:
     """Note which components we hold. While the API server can't be asked, what was known stays."""
     try:
-        client = KubeClient(connect(settings.KUBECONFIG, settings.KUBE_CONTEXT or None))
+        client = KubeClient(source_of(cluster).connect())
     except errors.BadConfig as error:
         log.warning("%s", error.sentence)
         return

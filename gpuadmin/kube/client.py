@@ -16,6 +16,7 @@ from urllib3.exceptions import HTTPError
 
 from gpuadmin.kube import errors
 from gpuadmin.kube.connection import Connection
+from gpuadmin.kube.guard import guarded_pool
 
 T = TypeVar("T")
 PAGE_SIZE = 500
@@ -73,6 +74,7 @@ class KubeClient:
                 "cert_file": connection.cert_file,
                 "key_file": connection.key_file,
                 "cert_reqs": "CERT_REQUIRED" if connection.verify else "CERT_NONE",
+                "ssl_context": connection.tls,
             }
             if connection.server_name:
                 tls |= {
@@ -80,6 +82,8 @@ class KubeClient:
                     "assert_hostname": connection.server_name,
                 }
         self._pool = urllib3.PoolManager(maxsize=8, retries=False, **tls)
+        if connection.guard:
+            self._pool.pool_classes_by_scheme = {"https": guarded_pool(connection.guard)}
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> bytes:
         """The body of a GET."""

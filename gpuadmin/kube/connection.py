@@ -7,18 +7,23 @@ is made, since importing it costs a second and 30 MB that the web process need n
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpuadmin.kube.errors import BadConfig
+from gpuadmin.kube.guard import Guard
 
 
 @dataclass(frozen=True)
 class Connection:
     """One API server and how we sign in. ``authorization`` gives the header's value, if any, and
-    reads a rotated token again (C37)."""
+    reads a rotated token again (C37).
+
+    ``tls`` stands in place of files; ``guard`` says to which address a host may be connected.
+    """
 
     server: str
     authorization: Callable[[], str | None]
@@ -27,6 +32,8 @@ class Connection:
     key_file: str | None = None
     verify: bool = True
     server_name: str | None = None
+    tls: ssl.SSLContext | None = None
+    guard: Guard | None = None
 
 
 def from_kubeconfig(path: str | Path, context: str | None = None) -> Connection:

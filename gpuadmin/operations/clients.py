@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from django.conf import settings
-
 from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.sources import Source, source_of
 from gpuadmin.kube.client import KubeClient
-from gpuadmin.kube.connection import connect
 
 
 def client_for(cluster: Cluster) -> KubeClient:
-    """The client of the configured cluster. Raises ``BadConfig``."""
-    return _client(settings.KUBECONFIG, settings.KUBE_CONTEXT or None)
+    """The client of the cluster, by what it is reached now. Raises ``BadConfig``."""
+    return _client(source_of(cluster))
 
 
 @lru_cache(maxsize=4)
-def _client(kubeconfig: str, context: str | None) -> KubeClient:
-    return KubeClient(connect(kubeconfig, context))
+def _client(source: Source) -> KubeClient:
+    return KubeClient(source.connect())

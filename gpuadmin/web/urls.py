@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from gpuadmin.web.views import (
     account,
     findings,
+    kubeconfig,
     nodes,
     operations,
     overview,
@@ -27,6 +28,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("operations/<uuid:operation_id>/undo", operations.undo, name="undo"),
     path("operations/<uuid:operation_id>/cancel", operations.cancel, name="cancel"),
     path("setup", setup.setup, name="setup"),
+    path("setup/kubeconfig", kubeconfig.kubeconfig, name="kubeconfig"),
+    path("setup/kubeconfig/remove", kubeconfig.remove, name="remove-kubeconfig"),
     path("account", account.account, name="account"),
     path("account/password", account.password, name="change-password"),
     path("account/new-token", account.new_token, name="new-token"),

@@ -1,4 +1,4 @@
-"""The routes of users and of one's own account."""
+"""The routes of users, of one's own account, and of the kubeconfig."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from tests.support.routes import (
     ADMIN_FORM,
     ADMIN_NEW,
     ADMIN_PAGE,
+    ADMIN_PAGE_TOLD,
     ADMIN_READ,
     ADMIN_REST,
+    ADMIN_TOLD,
     API,
     OTHER,
     OWN_404,
@@ -22,13 +24,22 @@ from tests.support.routes import (
     Row,
     Scene,
     account,
+    forgets_the_kubeconfig,
     has_no_session,
     has_no_token,
     shows,
     signs_out,
 )
 
+KUBECONFIG = {"kubeconfig": "{}", "offer": ""}
 ACCOUNT_ROWS = (
+    Row("GET", f"{API}/kubeconfig", ADMIN_READ, shows("https://10.0.0.9")),
+    Row("POST", f"{API}/kubeconfig/preview", ADMIN_TOLD, shows(), lambda _: KUBECONFIG),
+    Row("PUT", f"{API}/kubeconfig", ADMIN_TOLD, shows(), lambda _: {"offer": "forged"}),
+    Row("DELETE", f"{API}/kubeconfig", ADMIN_REST, forgets_the_kubeconfig),
+    Row("GET", "/setup/kubeconfig", ADMIN_PAGE, shows("Kubeconfig")),
+    Row("POST", "/setup/kubeconfig", ADMIN_PAGE_TOLD, shows(), lambda _: KUBECONFIG),
+    Row("POST", "/setup/kubeconfig/remove", ADMIN_FORM, forgets_the_kubeconfig),
     Row("GET", f"{API}/account", READ, shows('"via"')),
     Row(
         "PUT",

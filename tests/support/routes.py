@@ -11,6 +11,7 @@ from gpuadmin.accounts.models import AccessToken, BrowserSession, User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.accounts.services import set_role
 from gpuadmin.accounts.tokens import create_token
+from gpuadmin.fleet.models import Kubeconfig
 from gpuadmin.operations import services
 from gpuadmin.operations.models import Operation
 from tests.operations.world import World
@@ -63,7 +64,8 @@ class Scene:
         """All that a route could change."""
         operations = sorted(Operation.objects.values_list("pk", "state"))
         users = sorted(User.objects.values_list("username", "password", "is_active", "groups"))
-        keys = AccessToken.objects.count(), BrowserSession.objects.count()
+        kept = (AccessToken, BrowserSession, Kubeconfig)
+        keys = [model.objects.count() for model in kept]
         return (operations, self.world.taints("h100-01"), users, keys)
 
 
@@ -95,6 +97,10 @@ def has_no_token(user: User) -> bool:
 
 def has_no_session(user: User) -> bool:
     return not user.sessions.exists()
+
+
+def forgets_the_kubeconfig(scene: Scene, answer: Any) -> bool:
+    return not Kubeconfig.objects.exists()
 
 
 def cancels(scene: Scene, answer: Any) -> bool:
@@ -147,6 +153,8 @@ ADMIN_READ = (401, 403, 403, 403, 200)
 ADMIN_REST = (401, 403, 403, 403, 204)
 ADMIN_NEW = (401, 403, 403, 403, 201)
 OWN_FORM = (302, 403, 303, 303, 303)
+ADMIN_TOLD = (401, 403, 403, 403, 422)  # what was sent is wrong
+ADMIN_PAGE_TOLD = (302, 403, 403, 403, 422)
 ADMIN_PAGE = (302, 403, 403, 403, 200)
 ADMIN_FORM = (302, 403, 403, 403, 303)
 OPEN = (200, 200, 200, 200, 200)

@@ -7,13 +7,16 @@ from datetime import datetime
 from functools import lru_cache
 
 from django.conf import settings
+from django.db import connections
 from django.http import HttpRequest
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from gpuadmin.accounts.roles import Permission
+from gpuadmin.fleet.kubeconfigs import given_for
+from gpuadmin.fleet.sources import Source, source_of
 from gpuadmin.kube.access import Answer, Identity, Remembered, review, whoami
 from gpuadmin.kube.client import KubeClient
-from gpuadmin.kube.connection import connect
 from gpuadmin.kube.errors import KubeError
 from gpuadmin.web.needs import needs, our_components
 from gpuadmin.web.page import Here, Page, page
@@ -37,13 +40,16 @@ class Access:
 @require_safe
 @page(live_reads=True)
 def setup(request: HttpRequest, here: Here) -> Page:
-    access = _access(settings.KUBECONFIG, settings.KUBE_CONTEXT or "")() or _not_yet()
+    access = _access(source_of(here.cluster))() or _not_yet()
     records = gpu_records(here.cluster, here.now)
     missing = pictures.missing_agents(records)
     return Page(
         "setup.html",
         {
             "identity": access.identity,
+            "source": "setting" if settings.KUBECONFIG else "",
+            "given": given_for(here.cluster),
+            "may_connect": here.may(Permission.CLUSTER),
             "components": pictures.component_lines(
                 our_components(), access.answers, access.identity
             ),
@@ -59,24 +65,24 @@ def setup(request: HttpRequest, here: Here) -> Page:
 
 
 @lru_cache(maxsize=4)
-def _access(kubeconfig: str, context: str) -> Remembered[Access]:
+def _access(source: Source) -> Remembered[Access]:
     """One memory per connection: the live page asks every few seconds, the cluster seldom."""
-    return Remembered(
-        lambda: _ask(kubeconfig, context), REMEMBERED_SECONDS, patience_seconds=PATIENCE_SECONDS
-    )
+    return Remembered(lambda: _ask(source), REMEMBERED_SECONDS, patience_seconds=PATIENCE_SECONDS)
 
 
 def _not_yet() -> Access:
     return Access(Identity(None, error=NOT_YET), pictures.unasked(needs(), NOT_YET))
 
 
-def _ask(kubeconfig: str, context: str) -> Access:
+def _ask(source: Source) -> Access:
     wanted, now = needs(), timezone.now()
     try:
-        client = KubeClient(connect(kubeconfig, context or None), timeout_seconds=TIMEOUT_SECONDS)
+        client = KubeClient(source.connect(), timeout_seconds=TIMEOUT_SECONDS)
     except KubeError as error:
         why = error.sentence
         return Access(Identity(None, error=why), pictures.unasked(wanted, why), now)
+    finally:
+        connections.close_all()  # of this thread, which ends when the cluster has answered
     identity = whoami(client)
     if identity.version is None:  # it does not answer: nine more questions would only hang as well
         return Access(identity, pictures.unasked(wanted, identity.error), now)

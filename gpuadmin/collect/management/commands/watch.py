@@ -18,8 +18,8 @@ from gpuadmin.collect.leader import RENEW_SECONDS, Leader
 from gpuadmin.collect.watcher import KINDS, Watcher
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.services import beat, ensure_cluster
+from gpuadmin.fleet.sources import source_of
 from gpuadmin.kube.client import KubeClient
-from gpuadmin.kube.connection import connect
 from gpuadmin.kube.errors import BadConfig
 
 
@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
     def _follow(self, cluster: Cluster, stop: threading.Event) -> None:
         try:
-            connection = connect(settings.KUBECONFIG, settings.KUBE_CONTEXT or None)
+            source_of(cluster).connect()
         except BadConfig as error:
             self._note(cluster, error.sentence)
             stop.wait(10.0)
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             stop.wait(RENEW_SECONDS)
         if stop.is_set():
             return
-        client = KubeClient(connection)
+        client = KubeClient(source_of(cluster).connect())  # it may have changed while we waited
         introduce(cluster, client)
         batch = Batch(settings.NAMESPACE, daemonset_finder(client))
         try:
