@@ -82,6 +82,8 @@ ROWS = (
     Row("GET", "/nodes/h100-01", PAGE, shows("h100-01")),
     Row("GET", "/nodes/taint?node=h100-01", CHANGE_PAGE, shows("h100-01")),
     Row("POST", "/nodes/taint", CHANGE_FORM, makes(), Scene.taint_form),
+    Row("GET", "/nodes/cordon?node=h100-01", CHANGE_PAGE, shows("kubectl cordon h100-01")),
+    Row("POST", "/nodes/cordon", CHANGE_FORM, makes(), Scene.cordon_form),
     Row("GET", "/findings", PAGE, shows("A finding of the test.")),
     Row("GET", "/operations", PAGE, shows("{queued}", "{done}")),
     Row("GET", "/operations/{done}", PAGE, shows("{done}")),

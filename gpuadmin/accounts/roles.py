@@ -51,6 +51,9 @@ class Permission(Enum):
         Role.OPERATOR,
         "preview, add, remove and undo taints of nodes",
     )
+    CORDON = Rule(
+        "operate.cordon", Role.OPERATOR, "close nodes to new pods (cordon) and open them again"
+    )
     CANCEL = Rule(
         "operate.cancel",
         Role.OPERATOR,

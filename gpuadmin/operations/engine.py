@@ -130,7 +130,7 @@ class _Run:
         for _ in range(MAX_CONFLICTS):
             image = self.kind.look(self.client, ref)
             edit = self.kind.edit(self.parameters, ref, image)
-            if edit.taints is None:
+            if edit.value is None:
                 self._nothing_to_write(progress, image, edit.message)
                 return
             if objection:
@@ -165,7 +165,7 @@ class _Run:
         progress.start(Step.Name.VERIFY, State.VERIFYING)
         image = self.kind.look(self.client, ref)
         edit = self.kind.edit(self.parameters, ref, image)
-        if edit.taints is not None:
+        if edit.value is not None:
             progress.fail("It was written, but a fresh read does not show it: somebody undid it.")
         else:
             progress.verified()

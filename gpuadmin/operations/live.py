@@ -12,8 +12,8 @@ from gpuadmin.kube import errors, structs
 from gpuadmin.kube.client import KubeClient, decode, path_of
 from gpuadmin.operations.errors import TargetGone
 from gpuadmin.planning.facts import NodeFacts
+from gpuadmin.planning.node_preview import NodeNow, PodNow, Snapshot
 from gpuadmin.planning.plan import PlannedPod
-from gpuadmin.planning.taint_preview import NodeNow, PodNow, Snapshot
 from gpuadmin.workloads.amounts import advertised, pod_requests
 
 
@@ -43,12 +43,15 @@ class LiveNode(structs.Struct):
         return (self.spec and self.spec.taints) or []
 
     @property
-    def taints_writer(self) -> str:
-        """The field manager that changed the list last, "" where nobody owns it: it is empty, or
-        the API server does not tell. The list is atomic, so it has one owner at most.
+    def unschedulable(self) -> bool:
+        return bool(self.spec and self.spec.unschedulable)
+
+    def writer_of(self, field: str) -> str:
+        """The field manager that changed a field of the spec last, "" where nobody owns it: it is
+        empty, or the API server does not tell. A taint list is atomic: one owner at most.
         """
         for entry in self.metadata.managed_fields or []:
-            if "f:taints" in (entry.fields_v1 or {}).get("f:spec", {}):
+            if f"f:{field}" in (entry.fields_v1 or {}).get("f:spec", {}):
                 return entry.manager
         return ""
 
@@ -98,7 +101,7 @@ def _node_now(node: LiveNode) -> NodeNow:
     facts = NodeFacts(
         name=node.metadata.name,
         ready=ready,
-        unschedulable=bool(node.spec and node.spec.unschedulable),
+        unschedulable=node.unschedulable,
         capacity=advertised(status.capacity),
         allocatable=advertised(status.allocatable),
         labels=node.metadata.labels or {},

@@ -73,6 +73,8 @@ class Operation(models.Model):
     lease_until = models.DateTimeField(null=True)
     worker = models.CharField(max_length=300, blank=True)  # celery@<host>/<uuid>
     fence = models.BigIntegerField(default=0)
+    undo_at = models.DateTimeField(null=True)  # when it is put back by itself; null: never
+    undo_problem = models.TextField(blank=True)  # why that could not be done
 
     class Meta:
         ordering = ["-created_at"]
@@ -80,6 +82,11 @@ class Operation(models.Model):
             models.Index(fields=["state", "lease_until"]),
             models.Index(fields=["-created_at"]),
             GinIndex(fields=["lock_keys"], name="operations_by_lock_key"),
+            models.Index(
+                fields=["undo_at"],
+                condition=models.Q(undo_at__isnull=False),
+                name="operations_to_put_back",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -123,6 +130,7 @@ class Target(models.Model):
     after = models.JSONField(null=True)
     wrote = models.BooleanField(default=False)
     leaving = models.JSONField(default=list)
+    reversed_at = models.DateTimeField(null=True)  # when it was first seen changed by others
 
     class Meta:
         ordering = ["position"]

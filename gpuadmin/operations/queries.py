@@ -74,6 +74,12 @@ def written_targets(operation: Operation) -> list[Target]:
     return [t for t in operation.targets.all() if t.wrote and t.state == State.SUCCEEDED]
 
 
+def to_put_back(now: datetime) -> QuerySet[Operation]:
+    """Operations whose time is over, and that ended."""
+    over = Operation.objects.filter(undo_at__lte=now, state__in=FINAL_STATES)
+    return over.select_related("created_by", "cluster").prefetch_related("targets", "undos")
+
+
 def due(now: datetime) -> QuerySet[Operation]:
     """Operations that a worker should take up: queued, or left by one whose lease ran out."""
     left = Q(state__in=ACTIVE_STATES) & (Q(lease_until=None) | Q(lease_until__lte=now))

@@ -10,9 +10,9 @@ import msgspec
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from gpuadmin.accounts.access import require
+from gpuadmin.accounts.access import Refused, require
 from gpuadmin.accounts.audit import Actor, Outcome, audit
-from gpuadmin.accounts.roles import Permission
+from gpuadmin.accounts.roles import Permission, Role
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.operations import claims, errors
@@ -26,6 +26,8 @@ from gpuadmin.operations.store import Confirmation, Previewed, store, subject_of
 from gpuadmin.planning.plan import Plan, difference
 
 MAX_REASON = 500
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 90 * 86400  # until a change is put back by itself
+EXPIRY = "expiry"  # created_via of what is put back by itself
 UNDONE = "This operation has been undone already, or its undo is under way."
 
 
@@ -114,6 +116,30 @@ def undo(
     )
 
 
+def put_back(operation: Operation, *, client: KubeClient | None = None) -> Operation | None:
+    """The undo of an operation whose time is over, in the name of who asked for it.
+
+    None where there is nothing to put back, or a person has to decide: an undo that would end pods
+    is not made unasked. ``undo_problem`` then says so. Raises ``KubeError``s, to come again.
+    """
+    actor = Actor(operation.created_by, Role.named(operation.created_role), EXPIRY)
+    try:
+        shown = preview_undo(actor, operation, client=client)
+        if shown.plan.confirm.needed:
+            raise errors.NotNow("It would end pods, so a person has to do it.")
+        key = f"{EXPIRY}-{operation.pk}"
+        confirmation = Confirmation(
+            shown.fingerprint, f"Its time is over. {operation.reason}"[:MAX_REASON], "", key
+        )
+        made, _ = undo(actor, operation, confirmation, client=client)
+    except (errors.OperationError, Refused) as error:
+        told = "" if good_undo(operation) else f"It was not put back by itself. {error}"
+        Operation.objects.filter(pk=operation.pk).update(undo_at=None, undo_problem=told)
+        return None
+    Operation.objects.filter(pk=operation.pk).update(undo_at=None)
+    return made
+
+
 def cancel(actor: Actor, operation: Operation) -> Operation:
     """Takes an operation out of the queue. Raises ``Refused``, and ``NotNow`` once it runs."""
     require(actor, Permission.CANCEL, subject_of(operation))
@@ -159,7 +185,8 @@ def _known(
     if known is None:
         return None
     asked = (kind, parameters, confirmation.fingerprint, confirmation.reason.strip())
-    if asked != (known.kind, known.parameters, known.fingerprint, known.reason):
+    timed = (confirmation.undo_after_seconds is not None) == (known.undo_at is not None)
+    if not timed or asked != (known.kind, known.parameters, known.fingerprint, known.reason):
         raise errors.KeyReused(
             "This idempotency key was used for another request: send a new key with a new request."
         )
@@ -174,6 +201,9 @@ def _check(shown: Previewed, confirmation: Confirmation) -> None:
         raise errors.SnapshotMoved(_moved(shown, confirmation.fingerprint))
     if not 1 <= len(reason) <= MAX_REASON:
         raise errors.BadParameters({"reason": f"A reason of 1 to {MAX_REASON} characters."})
+    lasts = confirmation.undo_after_seconds
+    if lasts is not None and not SHORTEST_SECONDS <= lasts <= LONGEST_SECONDS:
+        raise errors.BadParameters({"undo_after_seconds": "From a minute to 90 days."})
     if plan.confirm.needed and confirmation.typed != plan.confirm.phrase:
         raise errors.BadParameters(
             {"confirm": f"Pods will be ended: type “{plan.confirm.phrase}”."}

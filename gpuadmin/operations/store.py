@@ -38,13 +38,14 @@ class Confirmation:
     """What a person gives to have a previewed change made.
 
     ``typed`` is the plan's phrase, where it asks for one. The same ``idempotency_key`` again gives
-    the same operation.
+    the same operation. ``undo_after_seconds``: when to put everything back; None: never.
     """
 
     fingerprint: str
     reason: str
     typed: str = ""
     idempotency_key: str | None = None
+    undo_after_seconds: int | None = None
 
 
 def subject_of(operation: Operation) -> Subject:
@@ -63,6 +64,7 @@ def store(
     if actor.user is None:
         raise ValueError("an operation is asked for by a user")
     kind = kind_of(shown.kind)
+    now, lasts = timezone.now(), confirmation.undo_after_seconds
     operation = Operation.objects.create(
         cluster=cluster,
         kind=shown.kind,
@@ -76,7 +78,8 @@ def store(
         created_role=actor.role.label,
         idempotency_key=confirmation.idempotency_key,
         undo_of=undo_of,
-        expires_at=timezone.now() + QUEUE_LIMIT,
+        expires_at=now + QUEUE_LIMIT,
+        undo_at=None if lasts is None else now + timedelta(seconds=lasts),
     )
     for position, target in enumerate(shown.plan.targets):
         _store_target(operation, position, target, shown.plan)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpuadmin.planning.edits import Value
+from gpuadmin.planning.words import words
+
 
 @dataclass(frozen=True)
 class TargetPlan:
@@ -13,8 +16,8 @@ class TargetPlan:
     kind: str
     uid: str
     name: str
-    before: list[dict[str, Any]]
-    after: list[dict[str, Any]]
+    before: Value
+    after: Value
     already: bool
     message: str
 
@@ -111,5 +114,4 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def _listed(entry: dict[str, Any]) -> str:
-    value = [", ".join(f"{k}={v}" for k, v in sorted(item.items())) for item in entry["value"]]
-    return "; ".join(value) or "without any"
+    return "; ".join(words(entry["value"])) or "without any"

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gpuadmin.planning.edits import Edit
+
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
@@ -101,14 +103,6 @@ def seconds_until_eviction(tolerations: Sequence[Toleration], taint: Taint) -> i
         return 0
     seconds = match.toleration_seconds
     return None if seconds is None else max(0, seconds)
-
-
-@dataclass(frozen=True)
-class Edit:
-    """What becomes of one taint list: the new list, or None where nothing is to be written."""
-
-    taints: list[JsonTaint] | None
-    message: str
 
 
 def add(taints: Sequence[JsonTaint] | None, taint: Taint) -> Edit:

@@ -159,7 +159,7 @@ def _frame(request: HttpRequest, here: Here) -> dict[str, Any]:
             here.cluster, request.path, here.now, with_users=here.may(Permission.USERS)
         ),
         "many_clusters": clusters().count() > 1,
-        "may_taint": here.may(Permission.TAINT),
+        "may_taint": here.may(Permission.TAINT) and here.may(Permission.CORDON),
         "no_taint": here.lacks("taint"),
         "address": request.get_full_path(),
     }

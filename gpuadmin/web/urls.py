@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from gpuadmin.web.views import (
     account,
+    cordon,
     findings,
     kubeconfig,
     nodes,
@@ -21,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out", session.SignOut.as_view(), name="sign-out"),
     path("nodes", nodes.nodes, name="nodes"),
     path("nodes/taint", taint.taint, name="taint"),
+    path("nodes/cordon", cordon.cordon, name="cordon"),
     path("nodes/<str:name>", nodes.node, name="node"),
     path("findings", findings.findings, name="findings"),
     path("operations", operations.history, name="operations"),

@@ -14,7 +14,7 @@ function show() {
   bar.querySelector("[data-sums]").textContent = ` · ${sum("cards")} cards · ${sum("held")} held`;
   const query = new URLSearchParams(boxes.map((box) => ["node", box.value]));
   for (const link of bar.querySelectorAll("[data-href]")) {
-    link.href = `${link.dataset.href}?${query}`;
+    link.href = `${link.dataset.href}${link.dataset.href.includes("?") ? "&" : "?"}${query}`;
     link.setAttribute("hx-get", link.href);
     htmx.process(link);
   }

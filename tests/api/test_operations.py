@@ -87,7 +87,7 @@ def test_a_snapshot_that_has_moved_is_refused_with_the_difference(
     assert answer.status_code == 409
     assert answer.json()["type"] == "urn:gpuadmin:snapshot-moved"
     assert answer.json()["difference"] == [
-        "h100-01 was without any and is effect=NoSchedule, key=team.",
+        "h100-01 was without any and is team:NoSchedule.",
         "These pods would be ended too: team/newcomer.",
     ]
     assert create(operator, shown | {"fingerprint": "0" * 64}).status_code == 409
@@ -189,3 +189,18 @@ def test_a_token_capped_to_viewer_looks_but_does_not_touch(world: World, as_role
 def test_an_unknown_operation_is_a_problem(as_role: AsRole) -> None:
     answer = as_role(Role.VIEWER).get(f"{BASE}/{uuid4()}")
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
+
+
+def test_a_cordon_that_puts_itself_back_is_made_over_rest(world: World, as_role: AsRole) -> None:
+    operator = as_role(Role.OPERATOR)
+    uid = world.node("h100-01")
+    change = {"kind": "node.cordon", "parameters": {"nodes": [uid]}}
+    shown = operator.post(f"{BASE}/preview", change).json()
+    assert shown["plan"]["targets"][0]["after"] == {"unschedulable": True}
+    made = create(operator, shown, undo_after_seconds=3600)
+    assert made.status_code == 201, made.json()
+    assert made.json()["undo_at"] is not None
+    run(Operation.objects.get(pk=made.json()["id"]))
+    done = operator.get(made.headers["Location"]).json()
+    assert (done["state"], done["targets"][0]["reversed_at"]) == ("succeeded", None)
+    assert world.get_node("h100-01")["spec"]["unschedulable"] is True

@@ -180,7 +180,7 @@ def test_bad_parameters_are_told_by_field(
 
 
 def test_an_unknown_change_names_those_that_there_are(world: World, operator: Actor) -> None:
-    with pytest.raises(UnknownKind, match=r"one of taint\.add, taint\.remove\."):
+    with pytest.raises(UnknownKind, match=r"one of taint\.add, taint\.remove, node\.cordon, "):
         services.preview(operator, world.cluster, "node.explode", {})
 
 

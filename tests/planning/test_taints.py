@@ -84,23 +84,23 @@ def test_c21_same_key_with_different_effects() -> None:
     listed = [NO_SCHEDULE.json(), NO_EXECUTE.json()]
 
     removed = taints.remove(listed, "gpu", "NoExecute")
-    assert removed.taints == [{"key": "gpu", "value": "a", "effect": "NoSchedule"}]
+    assert removed.value == [{"key": "gpu", "value": "a", "effect": "NoSchedule"}]
 
-    replaced = taints.add(removed.taints, Taint("gpu", "NoSchedule", "b"))
-    assert replaced.taints == [{"key": "gpu", "value": "b", "effect": "NoSchedule"}]
+    replaced = taints.add(removed.value, Taint("gpu", "NoSchedule", "b"))
+    assert replaced.value == [{"key": "gpu", "value": "b", "effect": "NoSchedule"}]
 
-    again = taints.add(replaced.taints, Taint("gpu", "NoSchedule", "b"))
-    assert again.taints is None
+    again = taints.add(replaced.value, Taint("gpu", "NoSchedule", "b"))
+    assert again.value is None
     assert again.message == "Already so: gpu=b:NoSchedule is there."
 
-    absent = taints.remove(replaced.taints, "gpu", "PreferNoSchedule")
-    assert absent.taints is None
+    absent = taints.remove(replaced.value, "gpu", "PreferNoSchedule")
+    assert absent.value is None
     assert absent.message == "Not present: there is no gpu:PreferNoSchedule."
 
 
 def test_c20_a_null_list_can_be_added_to_and_removed_from() -> None:
-    assert taints.add(None, NO_SCHEDULE).taints == [NO_SCHEDULE.json()]
-    assert taints.remove(None, "gpu", "NoSchedule").taints is None
+    assert taints.add(None, NO_SCHEDULE).value == [NO_SCHEDULE.json()]
+    assert taints.remove(None, "gpu", "NoSchedule").value is None
 
 
 def test_c20_what_others_wrote_stays_to_the_letter() -> None:
@@ -110,8 +110,8 @@ def test_c20_what_others_wrote_stays_to_the_letter() -> None:
         "timeAdded": "2026-11-01T00:00:00Z",
     }
     added = taints.add([autoscaler], NO_SCHEDULE)
-    assert added.taints == [autoscaler, NO_SCHEDULE.json()]
-    assert taints.remove(added.taints, "gpu", "NoSchedule").taints == [autoscaler]
+    assert added.value == [autoscaler, NO_SCHEDULE.json()]
+    assert taints.remove(added.value, "gpu", "NoSchedule").value == [autoscaler]
 
 
 def test_restoring_leaves_alone_what_somebody_changed_since() -> None:
@@ -119,11 +119,11 @@ def test_restoring_leaves_alone_what_somebody_changed_since() -> None:
     changed = Taint("gpu", "NoSchedule", "theirs").json()
 
     left = taints.restore([changed], wrote, was)
-    assert left.taints is None
+    assert left.value is None
     assert "Left alone" in left.message
     assert "gpu=theirs:NoSchedule" in left.message
     assert taints.restore([], wrote, None).message.startswith("Already as it was")
-    assert taints.restore([wrote], wrote, was).taints == [was]
+    assert taints.restore([wrote], wrote, was).value == [was]
 
 
 KEYS = st.sampled_from(["gpu", "team", "nvidia.com/gpu"])
@@ -141,8 +141,8 @@ LISTS = st.one_of(
 def test_adding_twice_writes_once_and_touches_nothing_else(
     listed: list[dict[str, Any]] | None, taint: Taint
 ) -> None:
-    after = taints.add(listed, taint).taints or listed or []
-    assert taints.add(after, taint).taints is None
+    after = taints.add(listed, taint).value or listed or []
+    assert taints.add(after, taint).value is None
     others = [one for one in listed or [] if (one["key"], one["effect"]) != _identity(taint)]
     assert [one for one in after if (one["key"], one["effect"]) != _identity(taint)] == others
     assert len({(one["key"], one["effect"]) for one in after}) == len(after)
@@ -153,11 +153,11 @@ def test_restoring_after_adding_gives_the_first_list_back(
     listed: list[dict[str, Any]] | None, taint: Taint
 ) -> None:
     edit = taints.add(listed, taint)
-    after = listed if edit.taints is None else edit.taints
+    after = listed if edit.value is None else edit.value
     was = taints.find(listed, *_identity(taint))
     wrote = taints.find(after, *_identity(taint))
     back = taints.restore(after, wrote, was)
-    assert (back.taints if back.taints is not None else after or []) == (listed or [])
+    assert (back.value if back.value is not None else after or []) == (listed or [])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gpuadmin.accounts.models import AccessToken, BrowserSession, User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.accounts.services import set_role
 from gpuadmin.accounts.tokens import create_token
-from gpuadmin.fleet.models import Kubeconfig
+from gpuadmin.fleet.models import Kubeconfig, Node
 from gpuadmin.operations import services
 from gpuadmin.operations.models import Operation
 from tests.operations.world import World
@@ -53,6 +53,12 @@ class Scene:
         sent = self.create()
         choice = {"node": "h100-01", "action": "add", "key": "route", "effect": "NoSchedule"}
         return choice | {name: sent[name] for name in ("fingerprint", "reason")}
+
+    def cordon_form(self) -> dict[str, Any]:
+        uid = Node.objects.get(name="h100-01").uid
+        shown = services.preview(self.operator, self.world.cluster, "node.cordon", {"nodes": [uid]})
+        choice = {"node": "h100-01", "action": "cordon"}
+        return choice | {"fingerprint": shown.fingerprint, "reason": "a test"}
 
     def credentials(self) -> dict[str, Any]:
         return {"username": "the-operator", "password": PASSWORD}

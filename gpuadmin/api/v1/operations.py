@@ -150,7 +150,9 @@ def _confirmation(request: Request, sent: dict[str, Any]) -> Confirmation:
     key = request.headers.get(KEY_HEADER, "")
     if not (key.isprintable() and 1 <= len(key) <= MAX_KEY):
         raise ValidationError({KEY_HEADER: [f"This header is needed: 1 to {MAX_KEY} characters."]})
-    return Confirmation(sent["fingerprint"], sent["reason"], sent["confirm"], key)
+    return Confirmation(
+        sent["fingerprint"], sent["reason"], sent["confirm"], key, sent["undo_after_seconds"]
+    )
 
 
 def _preview(shown: Previewed) -> Response:

@@ -27,6 +27,11 @@ class ConfirmIn(serializers.Serializer[Any]):
     fingerprint = serializers.CharField()
     reason = serializers.CharField(allow_blank=True, trim_whitespace=False)
     confirm = serializers.CharField(default="", allow_blank=True, trim_whitespace=False)
+    undo_after_seconds = serializers.IntegerField(
+        default=None,
+        allow_null=True,
+        help_text="After so long, 60 to 7776000, it is put back by itself; null: never.",
+    )
 
 
 class CreateIn(ChangeIn, ConfirmIn):
@@ -37,8 +42,8 @@ class TargetPlanOut(serializers.Serializer[Any]):
     kind = serializers.CharField()
     uid = serializers.CharField()
     name = serializers.CharField()
-    before = serializers.ListField(child=serializers.DictField())
-    after = serializers.ListField(child=serializers.DictField())
+    before = serializers.JSONField()
+    after = serializers.JSONField()
     already = serializers.BooleanField()
     message = serializers.CharField()
 
@@ -110,6 +115,7 @@ class TargetOut(serializers.ModelSerializer[Target]):
     before = serializers.DictField(allow_null=True)
     after = serializers.DictField(allow_null=True)
     leaving = serializers.ListField(child=serializers.CharField())
+    reversed_at = time()
     steps = StepOut(many=True)
 
     class Meta:
@@ -123,6 +129,7 @@ class TargetOut(serializers.ModelSerializer[Target]):
             "before",
             "after",
             "wrote",
+            "reversed_at",
             "leaving",
             "steps",
         ]
@@ -138,6 +145,7 @@ class OperationOut(serializers.ModelSerializer[Operation]):
     undo_of = serializers.UUIDField(source="undo_of_id", allow_null=True)
     undos = serializers.PrimaryKeyRelatedField[Operation](many=True, read_only=True)
     state = serializers.ChoiceField(State.choices)
+    undo_at = time()
 
     class Meta:
         model = Operation
@@ -154,6 +162,8 @@ class OperationOut(serializers.ModelSerializer[Operation]):
             "started_at",
             "finished_at",
             "expires_at",
+            "undo_at",
+            "undo_problem",
             "undo_of",
             "undos",
         ]

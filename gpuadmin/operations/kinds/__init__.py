@@ -6,9 +6,11 @@ from typing import Any
 
 from gpuadmin.operations.errors import UnknownKind
 from gpuadmin.operations.kinds.base import Kind
+from gpuadmin.operations.kinds.cordons import Cordon, PutBack, Uncordon
 from gpuadmin.operations.kinds.taints import Add, Remove, Restore
 
-KINDS: dict[str, Kind[Any, Any]] = {kind.name: kind for kind in (Add(), Remove(), Restore())}
+_ALL: tuple[Kind[Any, Any], ...] = (Add(), Remove(), Restore(), Cordon(), Uncordon(), PutBack())
+KINDS: dict[str, Kind[Any, Any]] = {kind.name: kind for kind in _ALL}
 
 
 def kind_of(name: str) -> Kind[Any, Any]:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from gpuadmin.accounts.roles import Permission
-from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.operations.errors import BadParameters
+from gpuadmin.planning.edits import Edit, Value
 from gpuadmin.planning.plan import Plan
-from gpuadmin.planning.taints import Edit
 
 P = TypeVar("P", bound=msgspec.Struct)
 S = TypeVar("S")
@@ -31,7 +31,7 @@ class Image:
     """
 
     version: str
-    value: list[dict[str, Any]]
+    value: Value
     writer: str = ""
 
     def stored(self) -> dict[str, Any]:
@@ -52,8 +52,8 @@ class Done:
     """What a change made of one target."""
 
     target: Ref
-    before: list[dict[str, Any]]
-    after: list[dict[str, Any]]
+    before: Value
+    after: Value
 
 
 class Kind(ABC, Generic[P, S]):
@@ -109,6 +109,14 @@ class Kind(ABC, Generic[P, S]):
     @abstractmethod
     def leaving(self, client: KubeClient, target: Ref, image: Image) -> list[str]:
         """Pods ("namespace/name") that the target as it is sends away, and that are still there."""
+
+    @abstractmethod
+    def identity(self, parameters: P, uid: str) -> str:
+        """What of the target it changes: two changes of the same thing follow one another."""
+
+    @abstractmethod
+    def stored(self, node: Node) -> Value:
+        """What a target was when the cluster was last read, from our own rows."""
 
     @abstractmethod
     def undo(self, parameters: P, done: Sequence[Done]) -> tuple[str, dict[str, Any]] | None:

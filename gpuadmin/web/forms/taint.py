@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from gpuadmin.operations.store import Confirmation
 from gpuadmin.planning.taints import EFFECTS, NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
 
 EFFECT_WORDS = {
@@ -59,6 +57,12 @@ class TaintForm:
         chosen = self.effect or NO_SCHEDULE
         return [(effect, EFFECT_WORDS[effect], effect == chosen) for effect in EFFECTS]
 
+    @property
+    def hidden(self) -> list[tuple[str, str]]:
+        """All of it, to be sent along with the confirmation."""
+        fields = [("action", self.action), ("key", self.key), ("value", self.value)]
+        return [*(("node", name) for name in self.names), *fields, ("effect", self.effect)]
+
     def address(self, **changes: str) -> str:
         """The query of this form with some fields changed."""
         fields = {
@@ -70,26 +74,3 @@ class TaintForm:
         }
         pairs = [("node", name) for name in self.names]
         return "?" + urlencode([*pairs, *((k, v) for k, v in fields.items() if v)])
-
-
-@dataclass(frozen=True)
-class ConfirmForm:
-    """The footer of a plan. A fresh key makes a second click harmless."""
-
-    fingerprint: str = ""
-    reason: str = ""
-    confirm: str = ""
-    key: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-
-    @classmethod
-    def read(cls, query: QueryDict) -> ConfirmForm:
-        return cls(
-            query.get("fingerprint", ""),
-            query.get("reason", ""),
-            query.get("confirm", ""),
-            query.get("idempotency_key", "")[:120] or secrets.token_urlsafe(16),
-        )
-
-    def confirmation(self) -> Confirmation:
-        """As operations take it."""
-        return Confirmation(self.fingerprint, self.reason, self.confirm.strip(), self.key)

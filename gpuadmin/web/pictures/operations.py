@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from gpuadmin.operations.models import FINAL_STATES, Operation, Step, Target
 from gpuadmin.operations.models import State as Is
-from gpuadmin.planning.taints import Taint
+from gpuadmin.operations.services import EXPIRY
+from gpuadmin.planning.edits import Value
+from gpuadmin.planning.words import words
 from gpuadmin.web.pictures import states
 from gpuadmin.web.pictures.states import State
 from gpuadmin.web.pictures.text import and_list, plain
@@ -78,7 +79,7 @@ class StepLine:
 
 @dataclass(frozen=True)
 class Diff:
-    """A list of taints before and after, as text."""
+    """What a change writes, before and after, as text."""
 
     kept: list[str]
     added: list[str]
@@ -97,6 +98,7 @@ class TargetPicture:
     steps: list[StepLine]
     diff: Diff | None
     leaving: list[str]
+    reversed_at: datetime | None
 
     @property
     def written(self) -> bool:
@@ -140,9 +142,41 @@ def change(operation: Operation) -> Change:
 
 
 def _via(created_via: str) -> str:
-    """``session`` or ``token:<name>``, in words."""
+    """``session``, ``expiry`` or ``token:<name>``, in words."""
     kind, _, name = created_via.partition(":")
+    if kind == EXPIRY:
+        return "and made by itself when its time was over"
     return f"by the token {plain(name)}" if kind == "token" else "on these pages"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A change of ours that lasts on an object."""
+
+    id: UUID
+    title: str
+    who: str
+    since: datetime
+    reason: str
+    until: datetime | None
+    reversed_at: datetime | None
+
+
+def standing(found: Iterable[tuple[Operation, Target]]) -> list[Standing]:
+    """Those that close something or were changed back; what only opened a node needs no note."""
+    return [
+        Standing(
+            operation.id,
+            title(operation),
+            operation.created_by.get_username(),
+            operation.created_at,
+            operation.reason,
+            operation.undo_at,
+            target.reversed_at,
+        )
+        for operation, target in found
+        if target.reversed_at or operation.kind in ("taint.add", "node.cordon")
+    ]
 
 
 def changes(operations: Iterable[Operation]) -> list[Change]:
@@ -180,6 +214,7 @@ def _target(target: Target) -> TargetPicture:
         steps=[_step(step) for step in target.steps.all()],
         diff=changed,
         leaving=[plain(name) for name in target.leaving],
+        reversed_at=target.reversed_at,
     )
 
 
@@ -194,18 +229,14 @@ def _step(step: Step) -> StepLine:
     )
 
 
-def diff(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Diff:
-    """Two lists of taints as the API gives them."""
-    was, now = [_taint(t) for t in before], [_taint(t) for t in after]
+def diff(before: Value, after: Value) -> Diff:
+    """Two values of what a change writes, such as taint lists as the API gives them."""
+    was, now = [plain(t) for t in words(before)], [plain(t) for t in words(after)]
     return Diff(
         kept=[t for t in was if t in now],
         added=[t for t in now if t not in was],
         removed=[t for t in was if t not in now],
     )
-
-
-def _taint(taint: dict[str, Any]) -> str:
-    return plain(str(Taint.of(taint)))
 
 
 def rail(stage: str) -> list[Rung]:

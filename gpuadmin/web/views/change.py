@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from gpuadmin.fleet.models import Node
 from gpuadmin.kube.errors import KubeError
+from gpuadmin.operations import services
 from gpuadmin.operations.errors import BadParameters, OperationError, SnapshotMoved
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.store import Confirmation, Previewed
-from gpuadmin.web.forms.taint import ConfirmForm
-from gpuadmin.web.page import Page, in_sheet
+from gpuadmin.web.forms.confirm import ConfirmForm
+from gpuadmin.web.page import Here, Page, in_sheet
 from gpuadmin.web.pictures.operations import rail
 from gpuadmin.web.pictures.plan import plan_picture
+from gpuadmin.web.pictures.text import count
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,21 @@ def run(
     return response
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """What a change's sheet says around its plan. ``hidden`` goes along with the confirmation;
+    ``back`` is where Cancel leads without script; ``lasts``: it may be put back by itself.
+    """
+
+    heading: str
+    post_to: str
+    back: str
+    hidden: list[tuple[str, str]] = field(default_factory=list)
+    lasts: bool = True
+
+
 def change_page(
-    request: HttpRequest, attempt: Attempt, confirm: ConfirmForm, **context: Any
+    request: HttpRequest, attempt: Attempt, confirm: ConfirmForm, sheet: Sheet, **context: Any
 ) -> Page:
     """The sheet, or the same as a page of its own where there is no script."""
     shown = attempt.previewed
@@ -77,8 +93,41 @@ def change_page(
             "attempt": attempt,
             "picture": plan_picture(shown) if shown else None,
             "confirm": confirm,
+            "sheet": sheet,
             "rail": rail("Preview" if shown else "Choose"),
             **context,
         },
         status=attempt.status,
     )
+
+
+def run_or_preview(
+    request: HttpRequest,
+    here: Here,
+    change: tuple[str, dict[str, Any]],
+    confirm: ConfirmForm,
+    *,
+    ready: bool = True,
+) -> Attempt | HttpResponse:
+    """POST runs ``change``, a kind and its parameters; GET previews it once it is ``ready``."""
+
+    def preview() -> Previewed:
+        return services.preview(here.actor, here.cluster, *change)
+
+    def create(confirmation: Confirmation) -> tuple[Operation, bool]:
+        return services.create(here.actor, here.cluster, *change, confirmation)
+
+    if request.method == "POST":
+        return run(confirm, create, preview)
+    return try_preview(preview) if ready else Attempt()
+
+
+def heading(what: str, names: Sequence[str]) -> str:
+    """``Taints of h100-01``, ``Cordon 3 nodes``."""
+    return f"{what} {names[0] if len(names) == 1 else count(len(names), 'node')}"
+
+
+def not_there(names: Sequence[str], nodes: Sequence[Node]) -> str:
+    """The sentence for names that no present node bears; "" when all are there."""
+    missing = sorted(set(names) - {node.name for node in nodes})
+    return f"There is no node {', '.join(missing)} in this cluster now." if missing else ""

@@ -7,11 +7,13 @@ from django.http import HttpRequest
 from django.views.decorators.http import require_safe
 
 from gpuadmin.operations.queries import operations_on
+from gpuadmin.operations.reversals import standing_on
 from gpuadmin.web.forms.filters import chips, read_filters, read_sort, with_query
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import node_page
 from gpuadmin.web.pictures.blocks import boxes
 from gpuadmin.web.pictures.node_table import node_row, ordered, summary
+from gpuadmin.web.pictures.operations import standing
 from gpuadmin.web.pictures.states import agent_reason, agent_words, node_states
 from gpuadmin.web.queries import xids_of
 from gpuadmin.workloads.queries import gpu_records, node_record
@@ -94,6 +96,7 @@ def node(request: HttpRequest, here: Here, name: str) -> Page:
             "agent_words": agent_words(record),
             "agent_reason": agent_reason(record),
             "boxes": drawn,
+            "standing": standing(standing_on(here.cluster, record.node.uid, here.now)),
             "namespaces": sorted(colours.of.items()),
             "resources": node_page.resources(record),
             "pods": node_page.pods(record, drawn),

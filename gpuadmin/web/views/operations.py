@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from gpuadmin.accounts.roles import Permission
 from gpuadmin.operations import services
 from gpuadmin.operations.errors import NotNow
+from gpuadmin.operations.kinds import kind_of
 from gpuadmin.operations.models import Operation, State
 from gpuadmin.operations.queries import (
     operation_detail,
@@ -20,11 +21,11 @@ from gpuadmin.operations.queries import (
     waits_for,
 )
 from gpuadmin.operations.store import Confirmation, Previewed
+from gpuadmin.web.forms.confirm import ConfirmForm
 from gpuadmin.web.forms.filters import with_query
-from gpuadmin.web.forms.taint import ConfirmForm
 from gpuadmin.web.page import Here, Page, in_sheet, page
 from gpuadmin.web.pictures import operations as pictures
-from gpuadmin.web.views.change import change_page, run, try_preview
+from gpuadmin.web.views.change import Sheet, change_page, run, try_preview
 
 PER_PAGE = 50
 
@@ -71,7 +72,7 @@ def operation(request: HttpRequest, here: Here, operation_id: UUID) -> Page:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@page(Permission.TAINT, live_reads=True)
+@page(live_reads=True)
 def undo(request: HttpRequest, here: Here, operation_id: UUID) -> Page | HttpResponse:
     first = _find(here, operation_id)
     form = ConfirmForm.read(request.POST) if request.method == "POST" else ConfirmForm()
@@ -88,7 +89,10 @@ def undo(request: HttpRequest, here: Here, operation_id: UUID) -> Page | HttpRes
             return attempt
     else:
         attempt = try_preview(preview)
-    return change_page(request, attempt, form, undo_of=first)
+    here_again = reverse("undo", args=[first.pk])
+    back = reverse("operation", args=[first.pk])
+    sheet = Sheet(f"Undo: {first.title}", here_again, back, lasts=False)
+    return change_page(request, attempt, form, sheet)
 
 
 @require_POST
@@ -125,7 +129,7 @@ def _operation_page(
             "rail": pictures.rail(pictures.stage(found)),
             "waits_for": waits_for(found),
             "undos": list(found.undos.all()),
-            "may_undo": here.may(Permission.TAINT) and bool(undoable_targets(found)),
+            "may_undo": here.may(kind_of(found.kind).permission) and bool(undoable_targets(found)),
             "may_cancel": here.may(Permission.CANCEL) and found.state == State.QUEUED,
             "problem": problem,
             "in_sheet": in_sheet(request),

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from gpuadmin.accounts.roles import Permission
 from gpuadmin.fleet.models import Node
-from gpuadmin.operations import services
-from gpuadmin.operations.models import Operation
-from gpuadmin.operations.store import Confirmation, Previewed
 from gpuadmin.planning.taints import Taint
-from gpuadmin.web.forms.taint import ConfirmForm, TaintForm
+from gpuadmin.web.forms.confirm import ConfirmForm
+from gpuadmin.web.forms.taint import TaintForm
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.queries import present_nodes
-from gpuadmin.web.views.change import Attempt, change_page, run, try_preview
+from gpuadmin.web.views.change import (
+    Attempt,
+    Sheet,
+    change_page,
+    heading,
+    not_there,
+    run_or_preview,
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -25,26 +31,19 @@ def taint(request: HttpRequest, here: Here) -> Page | HttpResponse:
     form = TaintForm.read(request.POST if posted else request.GET)
     confirm = ConfirmForm.read(request.POST) if posted else ConfirmForm()
     nodes = list(present_nodes(here.cluster, form.names))
-    parameters = form.parameters([node.uid for node in nodes])
-
-    def preview() -> Previewed:
-        return services.preview(here.actor, here.cluster, form.kind, parameters)
-
-    def create(confirmation: Confirmation) -> tuple[Operation, bool]:
-        return services.create(here.actor, here.cluster, form.kind, parameters, confirmation)
-
-    missing = sorted(set(form.names) - {node.name for node in nodes})
-    if missing:
-        attempt = Attempt(problem=f"There is no node {', '.join(missing)} in this cluster now.")
-    elif posted:
-        done = run(confirm, create, preview)
+    if missing := not_there(form.names, nodes):
+        attempt = Attempt(problem=missing)
+    else:
+        change = (form.kind, form.parameters([node.uid for node in nodes]))
+        ready = form.asked and bool(nodes)
+        done = run_or_preview(request, here, change, confirm, ready=ready)
         if isinstance(done, HttpResponse):
             return done
         attempt = done
-    else:
-        attempt = try_preview(preview) if form.asked and nodes else Attempt()
+    names = [node.name for node in nodes]
+    sheet = Sheet(heading("Taints of", names), reverse("taint"), reverse("nodes"), form.hidden)
     return change_page(
-        request, attempt, confirm, form=form, nodes=nodes, present=_present(form, nodes)
+        request, attempt, confirm, sheet, form=form, nodes=nodes, present=_present(form, nodes)
     )
 
 

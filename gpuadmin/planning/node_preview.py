@@ -1,4 +1,4 @@
-"""The preview of a change of taints: who goes, who could not come back, what is left to schedule.
+"""The preview of a change of nodes: who goes, who could not come back, what is left to schedule.
 
 Pure. The taint manager ends pods that do not tolerate a NoExecute taint; the scheduler bars pods
 that do not tolerate a NoSchedule or NoExecute taint; PreferNoSchedule bars nobody (C21, C22).
@@ -6,17 +6,17 @@ that do not tolerate a NoSchedule or NoExecute taint; PreferNoSchedule bars nobo
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from gpuadmin.planning.cordon import UNSCHEDULABLE
 from gpuadmin.planning.counting import account
+from gpuadmin.planning.edits import Edit, Value
 from gpuadmin.planning.facts import NodeFacts, PodFact, Policy, TaintFact
 from gpuadmin.planning.plan import Capacity, Confirm, Plan, PlannedPod, TargetPlan, TouchedPod
 from gpuadmin.planning.taints import (
     NO_EXECUTE,
     PREFER_NO_SCHEDULE,
-    Edit,
     JsonTaint,
     Taint,
     Toleration,
@@ -65,28 +65,51 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
+    """One node's change. ``new`` is what pods meet there anew; ``taints`` and ``unschedulable`` are
+    the node's afterwards.
+    """
+
     node: NodeNow
     edit: Edit
-    new: tuple[Taint, ...] = field(default=())
+    before: Value
+    new: tuple[Taint, ...]
+    taints: list[JsonTaint]
+    unschedulable: bool
 
     @property
-    def after(self) -> list[JsonTaint]:
-        return self.node.taints if self.edit.taints is None else self.edit.taints
+    def written_taints(self) -> set[Taint]:
+        """The new taints that the node will carry: a cordon only acts like one."""
+        return set(self.new) if isinstance(self.before, list) else set()
+
+
+def of_taints(node: NodeNow, edit: Edit) -> Change:
+    """A change of the taint list."""
+    after = node.taints if edit.value is None else edit.value
+    before = {Taint.of(taint) for taint in node.taints}
+    new = tuple(taint for taint in map(Taint.of, edit.value or []) if taint not in before)
+    return Change(node, edit, node.taints, new, after, node.facts.unschedulable)
+
+
+def of_cordon(node: NodeNow, edit: Edit) -> Change:
+    """A change of ``spec.unschedulable``, which keeps pods off like a taint (planning.cordon)."""
+    closed = node.facts.unschedulable
+    after = closed if edit.value is None else bool(edit.value["unschedulable"])
+    new = (UNSCHEDULABLE,) if after and not closed else ()
+    return Change(node, edit, {"unschedulable": closed}, new, node.taints, after)
 
 
 def preview(
     snapshot: Snapshot,
-    edits: Mapping[str, Edit],
+    changes: Sequence[Change],
     *,
     title: str,
     kubectl: tuple[str, ...],
     policy: Policy,
 ) -> Plan:
-    """The plan for one edit per node uid of the snapshot."""
-    changes = [_change(node, edits[node.uid]) for node in snapshot.nodes]
+    """The plan for one change per node of the snapshot."""
     touched = tuple(_touched(snapshot, changes))
-    barring = {taint for change in changes for taint in change.new if closes(taint)}
+    barring = {taint for change in changes for taint in change.written_taints if closes(taint)}
     dying = [pod for pod in touched if pod.dies]
     return Plan(
         title=title,
@@ -107,12 +130,6 @@ def phrase_for(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} nodes"
 
 
-def kubectl_line(names: Iterable[str], change: str, *, overwrite: bool = False) -> str:
-    """The equivalent command, quoted for a shell."""
-    words = ["kubectl", "taint", "nodes", *names, change, *(["--overwrite"] if overwrite else [])]
-    return shlex.join(words)
-
-
 def evicted_now(pods: Iterable[PodNow], taints: Iterable[JsonTaint]) -> list[PlannedPod]:
     """Pods that the NoExecute taints of their node send away at once, and that are still there."""
     found = [Taint.of(taint) for taint in taints]
@@ -123,20 +140,15 @@ def evicted_now(pods: Iterable[PodNow], taints: Iterable[JsonTaint]) -> list[Pla
     ]
 
 
-def _change(node: NodeNow, edit: Edit) -> _Change:
-    before = {Taint.of(taint) for taint in node.taints}
-    after = [Taint.of(taint) for taint in edit.taints or []]
-    return _Change(node, edit, tuple(taint for taint in after if taint not in before))
-
-
-def _target(change: _Change) -> TargetPlan:
+def _target(change: Change) -> TargetPlan:
     node, edit = change.node, change.edit
+    after = change.before if edit.value is None else edit.value
     return TargetPlan(
-        "node", node.uid, node.name, node.taints, change.after, edit.taints is None, edit.message
+        "node", node.uid, node.name, change.before, after, edit.value is None, edit.message
     )
 
 
-def _touched(snapshot: Snapshot, changes: list[_Change]) -> Iterator[TouchedPod]:
+def _touched(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[TouchedPod]:
     new = {change.node.name: change.new for change in changes}
     for pod in snapshot.pods or ():
         effect, goes = _effect(pod, new.get(pod.shown.node, ()))
@@ -169,18 +181,19 @@ def _lacking(snapshot: Snapshot, barring: set[Taint]) -> Iterator[PlannedPod]:
 
 
 def _capacity(
-    snapshot: Snapshot, changes: list[_Change], touched: tuple[TouchedPod, ...], policy: Policy
+    snapshot: Snapshot, changes: Sequence[Change], touched: tuple[TouchedPod, ...], policy: Policy
 ) -> Iterator[Capacity]:
     gone = {pod.uid for pod in touched if pod.effect == "evicted now"}
     before: dict[str, list[int | None]] = {}
     after: dict[str, list[int | None]] = {}
     for change in changes:
-        for taints, without, sums in (
-            (change.node.taints, set(), before),
-            (change.after, gone, after),
+        for taints, closed, without, sums in (
+            (change.node.taints, change.node.facts.unschedulable, set(), before),
+            (change.taints, change.unschedulable, gone, after),
         ):
             facts = replace(
                 change.node.facts,
+                unschedulable=closed,
                 taints=tuple(TaintFact(taint["key"], taint["effect"]) for taint in taints),
                 pods=_counted(snapshot, change.node.name, without),
             )
@@ -207,10 +220,11 @@ def _sum(amounts: list[int | None]) -> int | None:
 
 
 def _warnings(
-    snapshot: Snapshot, changes: list[_Change], touched: tuple[TouchedPod, ...]
+    snapshot: Snapshot, changes: Sequence[Change], touched: tuple[TouchedPod, ...]
 ) -> Iterator[str]:
     new = {taint for change in changes for taint in change.new}
-    own = sorted({one.key for one in new if one.key.partition("/")[0] in KUBERNETES_OWN})
+    keys = {taint.key for change in changes for taint in change.written_taints}
+    own = sorted(key for key in keys if key.partition("/")[0] in KUBERNETES_OWN)
     if own:
         yield f"Kubernetes itself sets and removes {', '.join(own)}: it may undo this at once."
     if any(taint.effect == PREFER_NO_SCHEDULE for taint in new):
@@ -227,7 +241,7 @@ def _warnings(
         yield f"{snapshot.unreadable} pods could not be read and are not in this plan."
 
 
-def _blockers(snapshot: Snapshot, changes: list[_Change]) -> Iterator[str]:
+def _blockers(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
     yield from snapshot.missing
     evicts = any(taint.effect == NO_EXECUTE for change in changes for taint in change.new)
     if evicts and (snapshot.pods is None or snapshot.unreadable):
