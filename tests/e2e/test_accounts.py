@@ -1,9 +1,13 @@
-"""Users and My account in a browser: whole in every size and theme, and used as people do."""
+"""Users, My account and the kubeconfig in a browser: whole in every size and theme, and used as
+people do."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, expect
+from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from gpuadmin.accounts.audit import COMMAND
@@ -15,6 +19,9 @@ from gpuadmin.fleet.models import Cluster
 from tests.e2e.browser import NARROW, WIDE, Theme, enter, picture, sign_in, watched
 from tests.e2e.conftest import PASSWORD
 from tests.e2e.test_screens import look
+from tests.fleet.test_kubeconfigs import kubeconfig
+from tests.support.scripted_api import ScriptedApi
+from tests.support.tls import authority
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
@@ -43,7 +50,12 @@ def test_the_pages_of_accounts_are_whole(
         shown.page.get_by_role("button", name="Make the token").click()
         expect(shown.page.get_by_text("has a token “pipeline” already")).to_be_visible()
         faults += look(shown, f"new-token-{kind}")
-        for address in ("/users", "/new-user", f"/users/{people[Role.VIEWER]}"):
+        for address in (
+            "/users",
+            "/new-user",
+            f"/users/{people[Role.VIEWER]}",
+            "/setup/kubeconfig",
+        ):
             shown.page.goto(address)
             faults += look(shown, f"{address.strip('/').replace('/', '-')}-{kind}")
         complaints = [text for text in shown.complaints if "422" not in text]
@@ -84,3 +96,42 @@ def test_an_administrator_adds_a_user_in_the_sheet_who_makes_a_token(
         expect(page.get_by_text("No API token.")).to_be_visible()
         assert not User.objects.get(username="m.ruiz").auth_token_set.exists()
         assert shown.complaints == []
+
+
+def test_a_kubeconfig_is_pasted_tried_and_kept(
+    live_server: LiveServer,
+    browser: Browser,
+    fleet: Cluster,
+    people: dict[Role, str],
+    settings: Settings,
+    tmp_path: Path,
+) -> None:
+    settings.LOOPBACK_CLUSTERS = True
+    authority_pair, server = authority()
+    with (
+        ScriptedApi(server.server_context(tmp_path)) as api,
+        watched(browser, live_server.url) as shown,
+    ):
+        page = shown.page
+        enter(page, live_server.url, people[Role.ADMIN])
+        page.goto("/setup")
+        page.get_by_role("link", name="Kubeconfig…").click()
+        page.get_by_label("kubeconfig, with its data inline").fill("exec: me")
+        page.get_by_role("button", name="Try it").click()
+        expect(page.get_by_role("alert")).to_contain_text("no current-context")
+        text = kubeconfig(api, authority_pair.certificate)
+        page.get_by_label("kubeconfig, with its data inline").fill(text)
+        page.get_by_role("button", name="Try it").click()
+        expect(page.get_by_role("heading", name="It answers")).to_be_visible()
+        picture(page, "kubeconfig-tried")
+        page.get_by_role("button", name="Keep and use it").click()
+        expect(page.get_by_text("a kubeconfig that a.hart gave")).to_be_visible()
+        picture(page, "kubeconfig-kept")
+        page.get_by_role("link", name="Kubeconfig…").click()
+        expect(page.get_by_role("heading", name="In use now")).to_be_visible()
+        picture(page, "kubeconfig-in-use")
+        page.get_by_text("Remove it…").click()
+        page.get_by_role("button", name="Remove the kubeconfig").click()
+        expect(page.get_by_text("the ServiceAccount of our pod")).to_be_visible()
+        complaints = [said for said in shown.complaints if "422" not in said]
+    assert complaints == []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import queue
+import ssl
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,7 +33,7 @@ class Collection:
 class ScriptedApi:
     """``with ScriptedApi() as api: api.nodes.pages = [[…]]``; ``api.kubeconfig(path)``."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.nodes = Collection()
         self.pods = Collection()
         self.daemonset: Json | int = 404
@@ -40,11 +41,14 @@ class ScriptedApi:
             ("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self})
         )
         self._server.daemon_threads = True
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> ScriptedApi:
         self._thread.start()
@@ -101,6 +105,12 @@ class _Handler(BaseHTTPRequestHandler):
             (self.watch if "watch" in query else self.list)(collection, query)
         else:
             self.answer(404, {})
+
+    def do_POST(self) -> None:
+        """Who we are, and that we may do everything."""
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        user = {"username": "scripted", "groups": []}
+        self.answer(201, {"status": {"userInfo": user, "allowed": True}})
 
     def list(self, collection: Collection, query: dict[str, str]) -> None:
         collection.lists += 1
