@@ -151,6 +151,7 @@ def _environ(runtime: Path) -> dict[str, str]:
             "DJANGO_SETTINGS_MODULE": "gpuadmin.settings",
             "GPUADMIN_SECRET_KEY": _kept_secret("secret-key"),
             "GPUADMIN_AGENT_SECRET": _kept_secret("agent-secret"),
+            "GPUADMIN_LOOPBACK_AGENTS": "true",
             "GPUADMIN_REDIS_URL": Valkey(runtime / "valkey.sock").url,
             "GPUADMIN_KUBECONFIG": str(HOME / "kubeconfig"),
             "PYTHONPATH": str(ROOT),
@@ -237,7 +238,12 @@ class NodesInApi:
         read = [at for at in times if at and datetime.fromisoformat(at) > self._since]
         if len(read) < NODES_WITH_READINGS and time.monotonic() > self._nudged + 2:
             self._nudged = time.monotonic()
-            self._celery.send_task("gpuadmin.collect.tasks.poll", queue="poll", expires=15)
+            self._celery.send_task(
+                "gpuadmin.collect.tasks.poll",
+                kwargs={"at_once": True},
+                queue="poll",
+                expires=15,
+            )
         return len(read) == NODES_WITH_READINGS
 
     def _nodes(self) -> list[Any]:

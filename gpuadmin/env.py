@@ -227,6 +227,12 @@ AGENT_DAEMONSET = Setting(
     "gpuadmin-agent",
     "DaemonSet whose pods are our agents; no other pod is ever sent a token.",
 )
+LOOPBACK_AGENTS = Setting(
+    "GPUADMIN_LOOPBACK_AGENTS",
+    flag,
+    False,
+    "True lets agents have addresses of this machine, as simulated ones do.",
+)
 AGENT_SECRET = Setting(
     "GPUADMIN_AGENT_SECRET",
     at_least(16),

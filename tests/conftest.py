@@ -109,6 +109,7 @@ def process_environ(services: Services, db: None) -> dict[str, str]:
         "GPUADMIN_REDIS_URL": services.valkey.url,
         "GPUADMIN_SECRET_KEY": SECRET_KEY,
         "GPUADMIN_AGENT_SECRET": AGENT_SECRET,
+        "GPUADMIN_LOOPBACK_AGENTS": "true",
     }
 
 

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 from agent.contract.report import PORT_NAME
 from gpuadmin.kube import structs
+from gpuadmin.kube.guard import forbidden
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,13 @@ def daemonset_uid(pod: structs.Pod) -> str | None:
     return next((o.uid for o in owners if o.controller and o.kind == "DaemonSet"), None)
 
 
-def agent_pod(pod: structs.Pod, *, namespace: str, ours: str | None) -> AgentPod | None:
+def agent_pod(
+    pod: structs.Pod, *, namespace: str, ours: str | None, loopback: bool = False
+) -> AgentPod | None:
     """None when the pod is not of our DaemonSet, whose uid is ``ours``.
 
-    The port is read from its container port named "agent".
+    The port is read from its container port named "agent". ``loopback``: an agent may have an
+    address of this machine, as simulated ones do.
     """
     meta, spec, status = pod.metadata, pod.spec, pod.status
     if meta.namespace != namespace or spec is None or not spec.node_name or not ours:
@@ -43,23 +47,29 @@ def agent_pod(pod: structs.Pod, *, namespace: str, ours: str | None) -> AgentPod
         return None
     port = _named_port(spec)
     running = status is not None and status.phase == "Running" and meta.deletion_timestamp is None
-    address = _address(status.pod_ip) if status is not None and running else None
+    address, astray = _address(status.pod_ip if status else None, loopback=loopback)
+    address = address if running else None
     return AgentPod(
         pod_uid=meta.uid,
         pod_name=meta.name,
         node_name=spec.node_name,
         address=address,
         port=port,
-        problem=_problem(pod, address, port),
+        problem=astray if running and astray else _problem(pod, address, port),
     )
 
 
-def _address(text: str | None) -> str | None:
-    """A pod IP that is one; a node's kubelet could write anything there."""
+def _address(text: str | None, *, loopback: bool) -> tuple[str | None, str]:
+    """A pod IP that may be asked, and why it may not: a kubelet could write anything there, and a
+    request that it sends astray would carry a token and come from inside (SSRF).
+    """
     try:
-        return str(ip_address(text or ""))
+        found = ip_address(text or "")
     except ValueError:
-        return None
+        return None, ""
+    if why := forbidden(found, loopback=loopback):
+        return None, f"its pod claims the address {found}, {why}: nobody is asked there"
+    return str(found), ""
 
 
 def _named_port(spec: structs.PodSpec) -> int | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Q
 
@@ -163,7 +164,9 @@ class PodBook:
         """Our agents by node name, ``ours`` being our DaemonSet's uid."""
         found: dict[str, AgentPod] = {}
         for pod in self._of_daemonsets.values():
-            agent = agent_pod(pod, namespace=self.namespace, ours=ours)
+            agent = agent_pod(
+                pod, namespace=self.namespace, ours=ours, loopback=settings.LOOPBACK_AGENTS
+            )
             if agent is None:
                 continue
             # While one pod of the DaemonSet replaces another, the one that has an address speaks.

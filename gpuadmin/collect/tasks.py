@@ -11,15 +11,21 @@ from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.collect.poll import begin_cycle, end_shard, forget_shards, poll_shard, shards
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.queries import the_cluster
+from gpuadmin.fleet.services import take_poll_turn
 
 
 @shared_task(ignore_result=True)
-def poll() -> None:
-    """One cycle: a small cluster's agents here, each further shard of a large one as a task."""
+def poll(*, at_once: bool = False) -> None:
+    """One cycle: a small cluster's agents here, each further shard of a large one as a task.
+
+    ``at_once``: somebody wants it now, whoever else has just begun one.
+    """
     begin_cycle()
     cluster = the_cluster()
     if cluster is None:
         return  # the watcher makes the row when it first runs
+    if not take_poll_turn(cluster, timezone.now(), settings.POLL_SECONDS) and not at_once:
+        return
     first, *more = shards(cluster) or [[]]
     forget_shards(cluster, 1 + len(more))
     for number, shard in enumerate(more, start=1):

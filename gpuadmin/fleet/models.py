@@ -25,6 +25,7 @@ class Cluster(models.Model):
     pods_forbidden = models.BooleanField(default=False)
     components = models.JSONField(default=dict)  # name → held; None: the server did not say
     components_at = models.DateTimeField(null=True)
+    poll_began_at = models.DateTimeField(null=True)  # the last cycle, by whichever beat
     leader = models.CharField(max_length=120, blank=True)
     leader_term = models.BigIntegerField(default=0)
     leader_until = models.DateTimeField(null=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -13,6 +13,8 @@ from django.db import connection, transaction
 from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node, NodeResource
 from gpuadmin.planning.facts import ResourceRow
+
+TURN_SHARE = 0.8  # of an interval: a beat's own jitter costs no cycle
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ class FindingFact:
 def ensure_cluster(name: str) -> Cluster:
     """The cluster's row, made at first use."""
     return Cluster.objects.get_or_create(name=name)[0]
+
+
+def take_poll_turn(cluster: Cluster, now: datetime, interval_seconds: float) -> bool:
+    """Whether a cycle of the poll may begin: one an interval, however many beats there are and
+    however many messages wait (fault 18). Compare-and-set on the cluster's row.
+
+    A date in the future counts for nothing: the clock was set back.
+    """
+    young = now - timedelta(seconds=TURN_SHARE * interval_seconds)
+    turn = Cluster.objects.filter(pk=cluster.pk).exclude(
+        poll_began_at__gt=young, poll_began_at__lte=now
+    )
+    return turn.update(poll_began_at=now) == 1
 
 
 def beat(

@@ -77,12 +77,12 @@ def _judged(host: str, port: int, *, loopback: bool) -> str:
         raise BadConfig(f"The name {host[:253]} can't be resolved.") from error
     addresses = [str(each[4][0]) for each in found]
     for text in addresses:
-        if why := _forbidden(ipaddress.ip_address(text.partition("%")[0]), loopback=loopback):
+        if why := forbidden(ipaddress.ip_address(text.partition("%")[0]), loopback=loopback):
             raise BadConfig(f"{host[:253]} is {text}, {why}: no API server for us is there.")
     return addresses[0]
 
 
-def _forbidden(address: Address, *, loopback: bool) -> str:
+def forbidden(address: Address, *, loopback: bool) -> str:
     """Why nobody may send us there; "" for a good one. An IPv4 address inside IPv6 counts as it."""
     address = _inner(address) or address
     if address.is_loopback:

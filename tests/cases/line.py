@@ -32,7 +32,7 @@ class Line:
         self.door, self.console = door, console
 
     def poll(self, status: str = "ok") -> None:
-        poll()
+        poll(at_once=True)
         assert self.node["agent"]["status"] == status, self.node["agent"]
 
     @property

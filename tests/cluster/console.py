@@ -46,6 +46,7 @@ class Console:
             "GPUADMIN_REDIS_URL": services.valkey.url,
             "GPUADMIN_SECRET_KEY": SECRET_KEY,
             "GPUADMIN_AGENT_SECRET": AGENT_SECRET,
+            "GPUADMIN_LOOPBACK_AGENTS": "true",
             "GPUADMIN_KUBECONFIG": str(kubeconfig),
             "GPUADMIN_POLL_SECONDS": "5",
             "PYTHONPATH": str(ROOT),

@@ -14,7 +14,13 @@ from django.utils import timezone
 from gpuadmin.collect.poll import end_shard, forget_shards
 from gpuadmin.fleet.models import Cluster, Finding, Heartbeat
 from gpuadmin.fleet.queries import freshness
-from gpuadmin.fleet.services import FindingFact, beat, ensure_cluster, sync_findings
+from gpuadmin.fleet.services import (
+    FindingFact,
+    beat,
+    ensure_cluster,
+    sync_findings,
+    take_poll_turn,
+)
 
 NOW = timezone.now()
 
@@ -81,3 +87,34 @@ def test_the_poll_and_the_watcher_may_open_the_same_finding_at_once() -> None:
         thread.join()
     assert not failed
     assert Finding.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_beats_and_a_burst_of_messages_make_one_cycle_an_interval() -> None:
+    cluster = ensure_cluster("c")
+    start = threading.Barrier(4)
+    turns: list[bool] = []
+
+    def try_it() -> None:
+        try:
+            start.wait()
+            turns.append(take_poll_turn(cluster, NOW, 15))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=try_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(turns) == [False, False, False, True]
+    assert not take_poll_turn(cluster, NOW + timedelta(seconds=11), 15)
+    assert take_poll_turn(cluster, NOW + timedelta(seconds=14), 15), "a beat is never on the dot"
+
+
+@pytest.mark.django_db
+def test_a_clock_that_was_set_back_does_not_stop_the_poll() -> None:
+    cluster = ensure_cluster("c")
+    assert take_poll_turn(cluster, NOW + timedelta(hours=1), 15)
+    assert take_poll_turn(cluster, NOW, 15)
+    assert not take_poll_turn(cluster, NOW + timedelta(seconds=1), 15)

@@ -38,7 +38,7 @@ def test_the_fleet_of_the_demo_is_read_whole(
     environ = {**process_environ, "GPUADMIN_KUBECONFIG": str(simulated.kubeconfig)}
     with manage("watch", environ=environ, log=tmp_path / "watch.log"):
         eventually(lambda: AgentState.objects.filter(address__isnull=False).count() == 11)
-        poll()
+        poll(at_once=True)
     found = seen()
     assert found.cluster.simulated
     assert (found.totals.nodes, found.reporting) == (12, 11)

@@ -49,7 +49,7 @@ def ctl(
 
         with manage("watch", environ=environ, log=tmp_path / "watch.log"):
             eventually(lambda: AgentState.objects.filter(address__isnull=False).count() == 5)
-            poll()
+            poll(at_once=True)
             assert set(statuses().values()) == {"ok"}
             yield run
 
@@ -60,7 +60,7 @@ def statuses() -> dict[str, str]:
 
 def read_until(expected: dict[str, str]) -> None:
     def read() -> bool:
-        poll()
+        poll(at_once=True)
         return statuses() == expected
 
     eventually(read, seconds=30, what=f"agents to be {expected}")
