@@ -93,7 +93,7 @@ def keep(actor: Actor, cluster: Cluster, offer: str) -> Kubeconfig:
             user=config.user[:253],
             given_by=person,
         )
-        _hand_over(cluster)
+        _hand_over(cluster, server=row.server)
         detail = {"server": row.server, "context": row.context, "user": row.user}
         audit(actor, "cluster.set-kubeconfig", Outcome.DONE, _subject(cluster), detail=detail)
     return row
@@ -119,13 +119,14 @@ def _require(actor: Actor, cluster: Cluster) -> User:
     return actor.user
 
 
-def _hand_over(cluster: Cluster) -> None:
+def _hand_over(cluster: Cluster, **columns: str) -> None:
     """Ends the turn of the watcher that leads: the next turn begins with the new source. Until
     then nobody can lead, or the old one would take its own place again."""
     Cluster.objects.filter(pk=cluster.pk).update(
         leader="a new kubeconfig",
         leader_term=F("leader_term") + 1,
         leader_until=timezone.now() + HANDOVER,
+        **columns,
     )
 
 

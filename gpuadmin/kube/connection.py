@@ -74,7 +74,8 @@ def in_cluster() -> Connection:
     except (ConfigException, OSError) as error:
         raise BadConfig(
             "There is no kubeconfig and this is not a pod with a ServiceAccount. "
-            f"Set GPUADMIN_KUBECONFIG. ({_first_line(error)})"
+            "Set GPUADMIN_KUBECONFIG, or give a kubeconfig on the Set-up page. "
+            f"({_first_line(error)})"
         ) from error
     return _connection(configuration)
 

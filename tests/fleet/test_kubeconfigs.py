@@ -92,6 +92,11 @@ def test_it_is_tried_before_it_is_kept(admin: Client, cluster: Cluster, at_tls: 
     assert source_of(cluster) == Source("", "")
 
 
+def test_only_an_administrator_is_offered_to_give_one(admin: Client) -> None:
+    assert "Kubeconfig…" in admin.get("/setup").content.decode()
+    assert "Kubeconfig…" not in signed_in(Role.OPERATOR).get("/setup").content.decode()
+
+
 def test_what_was_kept_is_used_and_never_shown(
     admin: Client, cluster: Cluster, at_tls: AtTls
 ) -> None:
