@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
+import msgspec
 from django.conf import settings
+from django.utils import timezone
 
 from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.kube import errors, structs
@@ -15,6 +18,10 @@ from gpuadmin.planning.facts import NodeFacts
 from gpuadmin.planning.node_preview import NodeNow, PodNow, Snapshot
 from gpuadmin.planning.plan import PlannedPod
 from gpuadmin.workloads.amounts import advertised, pod_requests
+from gpuadmin.workloads.models import Pod
+from gpuadmin.workloads.queries import present_pods
+
+STORED_COUNTS_FOR = timedelta(minutes=5)  # so old may the watcher's rows be to name pods from
 
 
 class _Spec(structs.Struct):
@@ -68,7 +75,10 @@ def read_node(client: KubeClient, uid: str, name: str) -> LiveNode:
 
 
 def read_snapshot(cluster: Cluster, client: KubeClient, uids: Iterable[str]) -> Snapshot:
-    """The nodes of these uids and every pod of the cluster, each list whole or not at all."""
+    """The nodes of these uids and the pods on them, fresh; each list whole or not at all.
+
+    GPU pods elsewhere are our own rows: to list 50,000 pods for each preview is no price to pay.
+    """
     wanted = list(uids)
     known = dict(Node.objects.filter(cluster=cluster, uid__in=wanted).values_list("uid", "name"))
     nodes, missing = (
@@ -82,17 +92,32 @@ def read_snapshot(cluster: Cluster, client: KubeClient, uids: Iterable[str]) -> 
             except TargetGone as error:
                 missing.append(f"{known[uid]}: {error}")
     try:
-        listed = client.list_all("/api/v1/pods", _pod_now).items
+        listed = [pod for node in nodes for pod in _list_pods_on(client, node.name)]
     except errors.Forbidden:
-        return Snapshot(tuple(nodes), None, tuple(missing))
-    pods = [pod for pod in listed if pod]
-    return Snapshot(tuple(nodes), tuple(pods), tuple(missing), len(listed) - len(pods))
+        return Snapshot(tuple(nodes), None, _elsewhere(cluster, nodes), tuple(missing))
+    pods = tuple(pod for pod in listed if pod)
+    return Snapshot(
+        tuple(nodes), pods, _elsewhere(cluster, nodes), tuple(missing), len(listed) - len(pods)
+    )
 
 
 def read_pods_on(client: KubeClient, node_name: str) -> list[PodNow]:
     """The pods that are bound to one node."""
+    return [pod for pod in _list_pods_on(client, node_name) if pod]
+
+
+def _list_pods_on(client: KubeClient, node_name: str) -> list[PodNow | None]:
     on_node = {"fieldSelector": f"spec.nodeName={node_name}"}
-    return [pod for pod in client.list_all("/api/v1/pods", _pod_now, on_node).items if pod]
+    return client.list_all("/api/v1/pods", _pod_now, on_node).items
+
+
+def _elsewhere(cluster: Cluster, nodes: Iterable[NodeNow]) -> tuple[PodNow, ...] | None:
+    """GPU pods that are not on these nodes, as stored; None where that is not of late."""
+    read_at = cluster.pods_observed_at
+    if read_at is None or cluster.pods_forbidden or timezone.now() - read_at > STORED_COUNTS_FOR:
+        return None
+    others = present_pods(cluster).exclude(node_name__in=[node.name for node in nodes])
+    return tuple(map(_stored_pod, others))
 
 
 def _node_now(node: LiveNode) -> NodeNow:
@@ -107,6 +132,14 @@ def _node_now(node: LiveNode) -> NodeNow:
         labels=node.metadata.labels or {},
     )
     return NodeNow(node.metadata.uid, node.taints, facts)
+
+
+def _stored_pod(pod: Pod) -> PodNow:
+    owner = f"{pod.owner_kind} {pod.owner_name}" if pod.owner_kind else ""
+    shown = PlannedPod(
+        pod.uid, pod.namespace, pod.name, pod.node_name, owner, pod.phase, pod.requests, ours=False
+    )
+    return PodNow(shown, msgspec.convert(pod.tolerations, list[structs.Toleration]))
 
 
 def _pod_now(raw: Any) -> PodNow | None:

@@ -52,7 +52,8 @@ class PodNow:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """``pods`` is every pod of the cluster, None where we may not list them.
+    """``pods`` are those on the nodes, None where we may not list them; ``elsewhere`` are the other
+    GPU pods of the cluster, None where they are not known.
 
     ``missing`` says of each target that is not there why; ``unreadable`` counts pods that are
     listed but make no sense.
@@ -60,6 +61,7 @@ class Snapshot:
 
     nodes: tuple[NodeNow, ...]
     pods: tuple[PodNow, ...] | None = ()
+    elsewhere: tuple[PodNow, ...] | None = ()
     missing: tuple[str, ...] = ()
     unreadable: int = 0
 
@@ -174,7 +176,7 @@ def _effect(pod: PodNow, new: tuple[Taint, ...]) -> tuple[str, bool]:
 
 def _lacking(snapshot: Snapshot, barring: set[Taint]) -> Iterator[PlannedPod]:
     """GPU pods anywhere, Pending ones too, that a new taint would keep off."""
-    for pod in snapshot.pods or ():
+    for pod in (*(snapshot.pods or ()), *(snapshot.elsewhere or ())):
         waits_or_runs = pod.shown.gpu and pod.shown.phase not in FINISHED
         if waits_or_runs and not all(is_tolerated(pod.tolerations, taint) for taint in barring):
             yield pod.shown
@@ -232,11 +234,17 @@ def _warnings(
     agents = sorted(pod.node for pod in touched if pod.ours and pod.dies)
     if agents:
         yield f"Our own agent goes too: no readings from {', '.join(agents)}."
+    stuck = sorted(pod.node for pod in touched if pod.ours and not pod.dies)
+    if stuck:
+        where = ", ".join(stuck)
+        yield f"Our own agent stays, but could not come back after a restart on {where}."
     lost = [f"{p.namespace}/{p.name}" for p in touched if p.dies and not p.owner]
     if lost:
         yield f"Nothing owns {', '.join(sorted(lost))}: what is ended there is gone for good."
     if new and snapshot.pods is None:
         yield "We may not list pods, so it is not known whom this touches."
+    if snapshot.elsewhere is None and any(closes(t) for c in changes for t in c.written_taints):
+        yield "Pods elsewhere were not read of late: GPU pods of other nodes are not named here."
     if new and snapshot.unreadable:
         yield f"{snapshot.unreadable} pods could not be read and are not in this plan."
 

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.utils import timezone
 
 from gpuadmin.accounts.audit import COMMAND, Actor
 from gpuadmin.accounts.models import User
@@ -52,7 +53,8 @@ def world(
     db: None, api_client: KubeClient, monkeypatch: pytest.MonkeyPatch, nudges: list[UUID]
 ) -> Iterator[World]:
     monkeypatch.setattr(clients, "_client", lambda *arguments: api_client)
-    made = World(api_client, Cluster.objects.create(name="default"))
+    read = Cluster.objects.create(name="default", pods_observed_at=timezone.now())
+    made = World(api_client, read)
     made.make_namespaces("team", "gpuadmin")
     yield made
     made.clear()

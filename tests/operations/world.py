@@ -17,6 +17,7 @@ from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.kube.client import KubeClient, path_of
 from gpuadmin.kube.connection import from_kubeconfig
 from gpuadmin.kube.errors import KubeError, NotFound
+from gpuadmin.workloads.models import Pod
 
 Json = dict[str, Any]
 
@@ -79,7 +80,7 @@ class World:
         namespace: str = "team",
         phase: str = "Running",
     ) -> str:
-        """A pod, bound to the node where one is given; its uid."""
+        """A pod, bound to the node where one is given, and stored as the watcher does; its uid."""
         limits = {"nvidia.com/gpu": str(gpu)} if gpu else {}
         owners = [
             {"apiVersion": "v1", "kind": kind, "name": known, "uid": "u", "controller": True}
@@ -99,7 +100,22 @@ class World:
         if node:
             path = path_of("api", "v1", "namespaces", namespace, "pods", name, "status")
             self.client.patch(path, {"status": {"phase": phase}})
-        return str(made["metadata"]["uid"])
+        uid = str(made["metadata"]["uid"])
+        if gpu:
+            Pod.objects.create(
+                cluster=self.cluster,
+                uid=uid,
+                namespace=namespace,
+                name=name,
+                node_name=node,
+                phase=phase if node else "Pending",
+                owner_kind=owner[0] if owner else "",
+                owner_name=owner[1] if owner else "",
+                requests={"nvidia.com/gpu": gpu},
+                tolerations=tolerations or [],
+                observed_at=timezone.now(),
+            )
+        return uid
 
     def taints(self, name: str) -> list[Json]:
         """The node's taints as the API has them."""
