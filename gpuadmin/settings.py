@@ -212,6 +212,10 @@ SPECTACULAR_SETTINGS = {
         "Role": "gpuadmin.api.v1.accounts_out.ROLES",
     },
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gpuadmin.api.schema.complete",
+    ],
     "SERVE_PERMISSIONS": ["gpuadmin.api.permissions.MayView"],
 }
 

@@ -24,6 +24,10 @@ CONTENT_TYPE = "application/problem+json"
 log = logging.getLogger(__name__)
 
 
+class Missing(Http404):
+    """What was asked for by name or uid is not there; ``str()`` says where to look for others."""
+
+
 def problem(
     status: int,
     detail: str,
@@ -60,6 +64,8 @@ def handler(error: Exception, context: dict[str, Any]) -> Response:
             answer = _operation(error)
         case kube.KubeError():
             answer = _cluster(error)
+        case Missing():
+            answer = problem(404, str(error), kind="missing")
         case Http404():
             answer = problem(404, "There is nothing at this address.")
         case PermissionDenied():

@@ -16,7 +16,7 @@ from gpuadmin.accounts.audit import COMMAND
 from gpuadmin.accounts.models import AccessToken, AuditEntry, User
 from gpuadmin.accounts.roles import Role
 from gpuadmin.accounts.services import disable
-from gpuadmin.fleet.models import Cluster
+from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.workloads.models import Pod
 from tests.api.conftest import AsRole
 
@@ -171,11 +171,40 @@ def test_lists_come_in_pages(as_role: AsRole, cluster: Cluster) -> None:
         answer = client.get(f"/api/v1/pods?page_size={size}")
         assert is_problem(answer, 400)
         assert list(answer.json()["errors"]) == ["page_size"]
-    assert is_problem(client.get("/api/v1/pods?page=99"), 404)
+    for page in ("0", "x", "-1", "1.5", "last"):
+        answer = client.get(f"/api/v1/pods?page={page}")
+        assert is_problem(answer, 400)
+        assert list(answer.json()["errors"]) == ["page"]
+    beyond = client.get("/api/v1/pods?page=99")
+    assert is_problem(beyond, 404)
+    assert "the last is" in beyond.json()["detail"]
 
 
-def test_the_schema_is_openapi_3_1_and_without_warnings(as_role: AsRole, tmp_path: Any) -> None:
-    schema = as_role(Role.VIEWER).get("/api/v1/schema").json()
-    assert schema["openapi"].startswith("3.1")
-    assert "/api/v1/operations/{operation_id}/undo/preview" in schema["paths"]
-    call_command("spectacular", "--validate", "--fail-on-warn", "--file", str(tmp_path / "schema"))
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("nodes/u-1", "There is no node with the uid “u-1” in default; GET /api/v1/nodes lists"),
+        ("gpus/GPU-1", "There is no card with the UUID “GPU-1” in default; GET /api/v1/gpus lists"),
+        ("pods/u-1", "There is no pod with the uid “u-1” in default; GET /api/v1/pods lists"),
+        ("nodes?cluster=other", "There is no cluster “other”; GET /api/v1/clusters lists"),
+    ],
+)
+def test_what_is_not_there_says_where_to_look(
+    as_role: AsRole, cluster: Cluster, address: str, told: str
+) -> None:
+    answer = as_role(Role.VIEWER).get(f"/api/v1/{address}")
+    assert is_problem(answer, 404)
+    assert answer.json()["detail"].startswith(told)
+    assert answer.json()["type"] == "urn:gpuadmin:missing"
+
+
+def test_pods_and_nodes_are_found_by_their_exact_name(as_role: AsRole, cluster: Cluster) -> None:
+    now = timezone.now()
+    for name in ("train-1", "train-10"):
+        Pod.objects.create(cluster=cluster, uid=name, namespace="a", name=name, observed_at=now)
+        Node.objects.create(cluster=cluster, uid=name, name=name, observed_at=now)
+    client = as_role(Role.VIEWER)
+    for noun in ("pods", "nodes"):
+        found = client.get(f"/api/v1/{noun}?name=train-1").json()
+        assert [one["name"] for one in found["results"]] == ["train-1"]
+        assert client.get(f"/api/v1/{noun}?name=train").json()["count"] == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gpuadmin.api.paging import Pages
-from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, number, text, time
+from gpuadmin.api.v1.common import CLUSTER, NAMED_LIST, cluster_of, missing, number, text, time
 from gpuadmin.fleet.models import Cluster, Gpu, MigInstance
 from gpuadmin.fleet.queries import why_null
 from gpuadmin.fleet.snapshot import one_snapshot
@@ -118,11 +117,13 @@ class Gpus(APIView):
 
     pagination_class = Pages
 
-    @extend_schema(operation_id="gpus_list", parameters=LIST, responses=GpuOut(many=True))
+    @extend_schema(operation_id="gpus_list", parameters=NAMED_LIST, responses=GpuOut(many=True))
     @one_snapshot()
     def get(self, request: Request) -> Response:
         pages = Pages()
-        page = pages.paginate_queryset(_cards(cluster_of(request)), request, self)
+        name = request.query_params.get("name")
+        cards = [c for c in _cards(cluster_of(request)) if name in (None, c.gpu.name)]
+        page = pages.paginate_queryset(cards, request, self)
         shown = GpuOut(page, many=True)  # type: ignore[arg-type]  # many
         return pages.get_paginated_response(shown.data)
 
@@ -138,7 +139,7 @@ class OneGpu(APIView):
         names = list(known.values_list("node__name", flat=True))
         found = [card for card in _cards(cluster, names) if card.gpu.uuid == uuid]
         if not found:
-            raise Http404
+            raise missing(f"card with the UUID “{uuid}” in {cluster.name}", "gpus")
         return Response(GpuOut(found[0]).data)
 
 

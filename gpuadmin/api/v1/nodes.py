@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gpuadmin.api.paging import Pages
-from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, number, text, time
+from gpuadmin.api.v1.common import CLUSTER, NAMED_LIST, cluster_of, missing, number, text, time
 from gpuadmin.fleet.models import AgentState, Node
 from gpuadmin.fleet.snapshot import one_snapshot
 from gpuadmin.planning.facts import Use
@@ -146,11 +145,13 @@ class Nodes(APIView):
 
     pagination_class = Pages
 
-    @extend_schema(operation_id="nodes_list", parameters=LIST, responses=NodeOut(many=True))
+    @extend_schema(operation_id="nodes_list", parameters=NAMED_LIST, responses=NodeOut(many=True))
     @one_snapshot()
     def get(self, request: Request) -> Response:
         pages = Pages()
-        found = records(cluster_of(request), timezone.now())
+        name = request.query_params.get("name")
+        names = None if name is None else [name]
+        found = records(cluster_of(request), timezone.now(), names=names)
         page = pages.paginate_queryset(found, request, self)
         shown = NodeOut(page, many=True)  # type: ignore[arg-type]  # many
         return pages.get_paginated_response(shown.data)
@@ -166,5 +167,5 @@ class OneNode(APIView):
         node = Node.objects.filter(cluster=cluster, uid=uid, gone_at__isnull=True).first()
         found = records(cluster, timezone.now(), names=[node.name]) if node else []
         if not found:
-            raise Http404
+            raise missing(f"node with the uid “{uid}” in {cluster.name}", "nodes")
         return Response(NodeOut(found[0]).data)

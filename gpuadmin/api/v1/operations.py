@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
@@ -16,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gpuadmin.accounts.access import actor_of
-from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of
+from gpuadmin.api.v1.common import CLUSTER, LIST, cluster_of, missing
 from gpuadmin.api.v1.operations_out import (
     ChangeIn,
     ConfirmIn,
@@ -129,7 +128,10 @@ class CancelOperation(APIView):
 
 
 def _operation(operation_id: UUID) -> Operation:
-    return get_object_or_404(queries.operation_detail(), pk=operation_id)
+    found = queries.operation_detail().filter(pk=operation_id).first()
+    if found is None:
+        raise missing(f"operation {operation_id}", "operations")
+    return found
 
 
 def _offered(kind: str) -> str:

@@ -12,10 +12,7 @@ from gpuadmin.operations.queries import undoable_targets, waits_for
 
 
 class ChangeIn(serializers.Serializer[Any]):
-    """A change: ``taint.add`` {nodes, key, value, effect} or ``taint.remove`` {nodes, key, effect}.
-
-    ``nodes`` are uids, 1 to 100.
-    """
+    """A change; the schema has the parameters of each kind (gpuadmin/api/schema.py)."""
 
     kind = serializers.CharField()
     parameters = serializers.DictField()

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics, serializers
 
-from gpuadmin.api.v1.common import CLUSTER, IN_ONE_SNAPSHOT, LIST, cluster_of, time
+from gpuadmin.api.v1.common import CLUSTER, IN_ONE_SNAPSHOT, NAMED_LIST, cluster_of, missing, time
 from gpuadmin.workloads.models import Pod, PodDevice
 from gpuadmin.workloads.queries import devices_of, present_pods
 
@@ -87,7 +87,7 @@ class WithDevices(generics.GenericAPIView[Pod]):
 
 
 @IN_ONE_SNAPSHOT
-@extend_schema(parameters=LIST)
+@extend_schema(parameters=NAMED_LIST)
 class Pods(WithDevices, generics.ListAPIView[Pod]):
     """Pods that exist in the cluster now, by namespace and name."""
 
@@ -95,7 +95,8 @@ class Pods(WithDevices, generics.ListAPIView[Pod]):
     queryset = Pod.objects.none()
 
     def get_queryset(self) -> QuerySet[Pod]:
-        return present_pods(cluster_of(self.request))
+        found, name = present_pods(cluster_of(self.request)), self.request.query_params.get("name")
+        return found if name is None else found.filter(name=name)
 
 
 @IN_ONE_SNAPSHOT
@@ -107,5 +108,9 @@ class OnePod(WithDevices, generics.RetrieveAPIView[Pod]):
     queryset = Pod.objects.none()
     lookup_field = "uid"
 
-    def get_queryset(self) -> QuerySet[Pod]:
-        return present_pods(cluster_of(self.request))
+    def get_object(self) -> Pod:
+        cluster, uid = cluster_of(self.request), self.kwargs["uid"]
+        pod = present_pods(cluster).filter(uid=uid).first()
+        if pod is None:
+            raise missing(f"pod with the uid “{uid}” in {cluster.name}", "pods")
+        return pod

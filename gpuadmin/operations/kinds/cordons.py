@@ -11,7 +11,7 @@ import msgspec
 from gpuadmin.accounts.roles import Permission
 from gpuadmin.fleet.models import Node
 from gpuadmin.operations.kinds.base import Done, Image, Ref
-from gpuadmin.operations.kinds.nodes import OnNodes, kubectl
+from gpuadmin.operations.kinds.nodes import NodeUids, OnNodes, kubectl
 from gpuadmin.operations.live import LiveNode
 from gpuadmin.planning import cordon
 from gpuadmin.planning.edits import Edit, Value
@@ -19,9 +19,9 @@ from gpuadmin.planning.node_preview import Change, NodeNow, of_cordon
 
 
 class Nodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``nodes`` are uids."""
+    """Which nodes."""
 
-    nodes: list[str]
+    nodes: NodeUids
 
 
 class WasCordon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from django.conf import settings
@@ -27,6 +27,13 @@ from gpuadmin.planning.node_preview import (
 from gpuadmin.planning.plan import Plan
 
 MAX_NODES = 100
+NodeUids = Annotated[
+    list[str],
+    msgspec.Meta(
+        description="Uids of nodes.",
+        extra_json_schema={"minItems": 1, "maxItems": MAX_NODES, "uniqueItems": True},
+    ),
+]
 P = TypeVar("P", bound=msgspec.Struct)
 
 

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from gpuadmin.accounts.roles import Permission
 from gpuadmin.fleet.models import Node
 from gpuadmin.operations.kinds.base import Done, Image, Ref
-from gpuadmin.operations.kinds.nodes import OnNodes, kubectl
+from gpuadmin.operations.kinds.nodes import NodeUids, OnNodes, kubectl
 from gpuadmin.operations.live import LiveNode
 from gpuadmin.planning import taints
 from gpuadmin.planning.edits import Edit, Value
 from gpuadmin.planning.node_preview import Change, NodeNow, of_taints
 from gpuadmin.planning.taints import Taint
 
+Effect = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(taints.EFFECTS)})]
+
 
 class AddTaint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``nodes`` are uids."""
+    """A taint and the nodes that get it."""
 
-    nodes: list[str]
+    nodes: NodeUids
     key: str
-    effect: str
+    effect: Effect
     value: str = ""
 
 
 class RemoveTaint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``nodes`` are uids."""
+    """A taint by key and effect, and the nodes that lose it."""
 
-    nodes: list[str]
+    nodes: NodeUids
     key: str
-    effect: str
+    effect: Effect
 
 
 class WasTaint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
