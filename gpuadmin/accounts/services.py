@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from gpuadmin.accounts.access import Refused, require, role_of
@@ -40,8 +43,8 @@ def create_user(actor: Actor, name: str, role: Role, password: str) -> User:
     except ValidationError as error:
         raise AccountError(" ".join(error.messages), "name") from error
     _check_password(user, password)
-    with transaction.atomic():
-        user.set_password(password)
+    user.set_password(password)
+    with told_of_a_double(f"There is a user “{name}” already."), transaction.atomic():
         user.save()
         _put_into_group(user, role)
         audit(actor, "user.create", Outcome.DONE, subject_of(user), detail={"role": role.label})
@@ -141,6 +144,15 @@ def find_user(name: str) -> User:
         return User.objects.get(username=name)
     except User.DoesNotExist:
         raise AccountError(f"There is no user “{name}”.", "name") from None
+
+
+@contextmanager
+def told_of_a_double(sentence: str) -> Iterator[None]:
+    """A name that somebody else took at the same moment is an ``AccountError`` as well."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise AccountError(sentence, "name") from error
 
 
 def changeable(actor: Actor, name: str) -> User:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from gpuadmin.accounts.audit import Actor, Outcome, audit
 from gpuadmin.accounts.models import AccessToken
 from gpuadmin.accounts.roles import Role
-from gpuadmin.accounts.services import AccountError, changeable, subject_of
+from gpuadmin.accounts.services import AccountError, changeable, subject_of, told_of_a_double
 
 LAST_USED_EVERY = timedelta(minutes=1)
 DEFAULT_DAYS, MAX_DAYS = 90, 3650
@@ -28,11 +28,8 @@ def create_token(
         raise AccountError(f"{name} is disabled: enable the user first.")
     if not token_name.isprintable() or not 1 <= len(token_name) <= 60:
         raise AccountError("A token's name has 1 to 60 printable characters.", "name")
-    if user.auth_token_set.filter(name=token_name).exists():
-        raise AccountError(
-            f"{name} has a token “{token_name}” already: revoke it, or choose another name.", "name"
-        )
-    with transaction.atomic():
+    taken = f"{name} has a token “{token_name}” already: revoke it, or choose another name."
+    with told_of_a_double(taken), transaction.atomic():
         row, token = AccessToken.objects.create(  # type: ignore[no-untyped-call]  # knox's manager
             user,
             expiry=None if days is None else timedelta(days=days),

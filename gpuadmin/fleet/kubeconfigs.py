@@ -84,6 +84,7 @@ def keep(actor: Actor, cluster: Cluster, offer: str) -> Kubeconfig:
         ) from None
     config = msgspec.json.decode(text, type=InlineConfig)
     with transaction.atomic():
+        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # one after the other
         Kubeconfig.objects.filter(cluster=cluster).delete()
         row = Kubeconfig.objects.create(
             cluster=cluster,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
@@ -204,3 +207,36 @@ def test_what_is_an_administrators_is_refused_to_everybody_else(user: User, chan
         change(Actor(user, Role.OPERATOR, "session"))
     row = AuditEntry.objects.latest("id")
     assert (row.action, row.outcome) == ("admin.users", "refused")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_take_one_name_at_the_same_moment_one_is_told(user: User) -> None:
+    """Where the look before the write saw nothing yet: the database has the last word."""
+    actor = Actor(user, Role.VIEWER, "session")
+
+    def both(make: Callable[[], object]) -> list[str]:
+        start, told = threading.Barrier(2), []
+
+        def run() -> None:
+            start.wait()
+            try:
+                make()
+            except services.AccountError as error:
+                told.append(str(error))
+            finally:
+                connections.close_all()
+
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        return told
+
+    for make in (
+        lambda: services.create_user(COMMAND, "m.ruiz", Role.VIEWER, PASSWORD),
+        lambda: create_token(actor, "k.osei", "ci", cap=None, days=None),
+    ):
+        told = both(make)
+        assert len(told) == 1
+        assert "already" in told[0]

@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 from gpuadmin.accounts.audit import COMMAND
 from gpuadmin.accounts.models import User
 from gpuadmin.accounts.roles import Role
-from gpuadmin.accounts.services import disable
+from gpuadmin.accounts.services import disable, set_role, sign_out_everywhere
 from gpuadmin.accounts.tokens import create_token
 from gpuadmin.fleet.models import Cluster
 from tests.e2e.browser import NARROW, WIDE, Theme, enter, picture, sign_in, watched
@@ -96,6 +96,25 @@ def test_an_administrator_adds_a_user_in_the_sheet_who_makes_a_token(
         expect(page.get_by_text("No API token.")).to_be_visible()
         assert not User.objects.get(username="m.ruiz").auth_token_set.exists()
         assert shown.complaints == []
+
+
+def test_a_page_that_is_open_shows_nothing_more_once_its_reader_may_not(
+    live_server: LiveServer, browser: Browser, fleet: Cluster, people: dict[Role, str]
+) -> None:
+    """Fault 22: within 30 s of the end of a role, and of a session."""
+    with watched(browser, live_server.url) as shown:
+        page = shown.page
+        enter(page, live_server.url, people[Role.VIEWER])
+        page.goto("/nodes")
+        expect(page.get_by_role("link", name="h100-02").first).to_be_visible()
+        set_role(COMMAND, people[Role.VIEWER], Role.NONE)
+        expect(page.get_by_role("heading", name="Not allowed")).to_be_visible(timeout=30_000)
+        assert "h100-02" not in page.content()
+
+        enter(page, live_server.url, people[Role.OPERATOR])
+        page.goto("/nodes")
+        sign_out_everywhere(COMMAND, people[Role.OPERATOR], tokens=False)
+        page.wait_for_url("**/sign-in?next=/nodes", timeout=30_000)
 
 
 def test_a_kubeconfig_is_pasted_tried_and_kept(
