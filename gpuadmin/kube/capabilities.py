@@ -69,11 +69,8 @@ def components(namespace: str, plugin_namespace: str) -> list[Component]:
         Component("sharing", "Change how cards are shared and cut", _sharing(plugin_namespace)),
         Component("plugin", "Deploy and mend the device plugin", _plugin(plugin_namespace)),
         Component("testpods", "Launch test pods and read their logs", _tests()),
-        Component(
-            "exec",
-            "Run nvidia-smi in our own agents",
-            (Need("create", "pods/exec", "To run a command in an agent's pod", "", namespace),),
-        ),
+        Component("exec", "Run nvidia-smi in our own agents", _exec(namespace)),
+        Component("proxy", "Ask the agents from outside the cluster", _proxy(namespace)),
     ]
 
 
@@ -157,3 +154,14 @@ def _tests() -> tuple[Need, ...]:
         Need("get", "pods/log", tests, "", TEST_NAMESPACE),
         Need("list", "events", tests, "", TEST_NAMESPACE),
     )
+
+
+def _exec(namespace: str) -> tuple[Need, ...]:
+    """Over a websocket it is a GET; since 1.35 the server asks for create as well (9.6)."""
+    why = "To run a command in an agent's pod"
+    return tuple(Need(verb, "pods/exec", why, "", namespace) for verb in ("get", "create"))
+
+
+def _proxy(namespace: str) -> tuple[Need, ...]:
+    why = "Pods have no addresses outside: the API server passes requests on to the agents"
+    return tuple(Need(verb, "pods/proxy", why, "", namespace) for verb in ("get", "create"))

@@ -14,6 +14,7 @@ import pytest
 from simulator.cluster import SimulatedCluster
 from tests.cluster.between import Between
 from tests.cluster.console import Console
+from tests.cluster.grants import DEPLOY, NAMESPACE, granted, held_names
 from tests.cluster.objects import SETTLE_SECONDS
 from tests.cluster.simulated import NODES, nodes_on
 from tests.conftest import Services
@@ -22,7 +23,6 @@ from tests.controlplane.client import Client
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import until
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 _START_SECONDS = pytest.StashKey[float]()
 
 
@@ -54,33 +54,18 @@ def plane(
 
 @pytest.fixture(scope="session")
 def reader(plane: ControlPlane) -> Path:
-    """The kubeconfig of gpuadmin's own ServiceAccount with ``deploy/rbac/read.yaml`` alone."""
-    grants = str(DEPLOY / "rbac" / "read.yaml")
-    plane.kubectl("apply", "-f", grants)
-    return plane.kubeconfig_for("gpuadmin", "gpuadmin")
+    """The kubeconfig of gpuadmin's own ServiceAccount with ``deploy/base`` alone."""
+    plane.kubectl("apply", "-k", str(DEPLOY / "base"))
+    user = plane.kubeconfig_for(NAMESPACE, "gpuadmin")
+    until(lambda: held_names(user) == {"read"}, SETTLE_SECONDS, "the grants of deploy/base to act")
+    return user
 
 
 @pytest.fixture
 def tainter(plane: ControlPlane, reader: Path) -> Iterator[Path]:
-    """The same ServiceAccount with ``deploy/rbac/taint.yaml`` as well, for one test."""
-    grants = str(DEPLOY / "rbac" / "taint.yaml")
-    plane.kubectl("apply", "-f", grants)
-    _wait_until_patching(reader, allowed=True)
-    yield reader
-    plane.kubectl("delete", "-f", grants)
-    _wait_until_patching(reader, allowed=False)
-
-
-def _wait_until_patching(user: Path, *, allowed: bool) -> None:
-    """Grants act a moment after they are written: the API server's authorizer watches them."""
-    review = {"spec": {"resourceAttributes": {"verb": "patch", "resource": "nodes"}}}
-    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-
-    def acts() -> bool:
-        answer = Client(user).ok("POST", path, review)
-        return bool(answer["status"]["allowed"]) == allowed
-
-    until(acts, SETTLE_SECONDS, f"patching of nodes to be {'allowed' if allowed else 'forbidden'}")
+    """The same ServiceAccount with the component ``taint`` as well, for one test."""
+    with granted(plane, reader, "taint"):
+        yield reader
 
 
 @pytest.fixture(scope="session")
