@@ -1,4 +1,4 @@
-"""``python -m simulator.ctl --kubeconfig FILE list|apply FILE.yaml|clear``.
+"""``python -m simulator.ctl --kubeconfig FILE list|apply FILE.yaml|clear [--all]``.
 
 Scripts what goes wrong, on our API or a real one. The vocabulary is in simulator/README.md.
 """
@@ -15,6 +15,8 @@ import msgspec
 
 from simulator.faults.situations import (
     CONFIGMAP_KEY,
+    DEMO,
+    SCRIPTED,
     ForeignTaint,
     PendingPod,
     Situation,
@@ -30,27 +32,45 @@ _CONFIGMAPS = f"/api/v1/namespaces/{_NAMESPACE}/configmaps"
 _ATTEMPTS = 5  # at a write that somebody else got ahead of
 
 
-async def present(kube: Kube) -> list[Situation]:
-    """What is scripted now."""
+async def present(kube: Kube, key: str = SCRIPTED) -> list[Situation]:
+    """What is scripted now, or with DEMO the demo's own trouble."""
     configmap = await _configmap(kube)
-    return read_configmap(configmap) if configmap else []
+    return read_configmap(configmap, key) if configmap else []
 
 
 async def apply(kube: Kube, situations: list[Situation]) -> None:
-    """Add situations to those that are there; one that is there already stays as it is."""
+    """Add situations to those that are there; one that is there already stays as it is.
+
+    Raises ``ValueError`` for a node that the cluster doesn't have; nothing is begun then.
+    """
+    await _check_nodes(kube, situations)
     known = await present(kube)
     for each in situations:
         if each not in known:
             await _begin(kube, each)
             known.append(each)
-    await _write(kube, known)
+    await _write(kube, to_data(known))
 
 
-async def clear(kube: Kube) -> None:
-    """End all situations: cards come back, pods and taints that ctl made go."""
-    for each in await present(kube):
-        await _end(kube, each)
-    await _write(kube, [])
+async def clear(kube: Kube, *, demo: bool = False) -> None:
+    """End what was scripted: cards come back, pods and taints that ctl made go.
+
+    ``demo``: the demo's own trouble as well.
+    """
+    keys = (SCRIPTED, DEMO) if demo else (SCRIPTED,)
+    for key in keys:
+        for each in await present(kube, key):
+            await _end(kube, each)
+        await _write(kube, to_data([], key))
+
+
+async def _check_nodes(kube: Kube, situations: list[Situation]) -> None:
+    named = {getattr(each, "node", "") for each in situations} - {""}
+    if not named:
+        return
+    there = {each["metadata"]["name"] for each in (await kube.get("/api/v1/nodes"))["items"]}
+    if unknown := sorted(named - there):
+        raise ValueError(f"there is no node {unknown[0]!r}. There are: {', '.join(sorted(there))}")
 
 
 async def _begin(kube: Kube, situation: Situation) -> None:
@@ -110,13 +130,14 @@ async def _configmap(kube: Kube) -> Value | None:
         raise
 
 
-async def _write(kube: Kube, situations: list[Situation]) -> None:
+async def _write(kube: Kube, data: dict[str, str]) -> None:
     known = await _configmap(kube)
     if known:
-        await kube.update(f"{_CONFIGMAPS}/{_NAME}", {**known, "data": to_data(situations)})
+        data = {**(known.get("data") or {}), **data}
+        await kube.update(f"{_CONFIGMAPS}/{_NAME}", {**known, "data": data})
         return
     await kube.create_once("/api/v1/namespaces", {"metadata": {"name": _NAMESPACE}})
-    await kube.create(_CONFIGMAPS, {"metadata": {"name": _NAME}, "data": to_data(situations)})
+    await kube.create(_CONFIGMAPS, {"metadata": {"name": _NAME}, "data": data})
 
 
 async def _run(options: argparse.Namespace) -> None:
@@ -124,9 +145,15 @@ async def _run(options: argparse.Namespace) -> None:
         if options.command == "apply":
             await apply(kube, parse(options.file.read_text(encoding="utf-8")))
         elif options.command == "clear":
-            await clear(kube)
-        listed = await present(kube)
-        sys.stdout.write(msgspec.yaml.encode(listed).decode() if listed else "nothing scripted\n")
+            await clear(kube, demo=options.all)
+        scripted, demo = await present(kube), await present(kube, DEMO)
+        sys.stdout.write(_yaml(scripted) or "nothing scripted\n")
+        if demo:
+            sys.stdout.write("# the demo's own, which only clear --all ends:\n" + _yaml(demo))
+
+
+def _yaml(situations: list[Situation]) -> str:
+    return msgspec.yaml.encode(situations).decode() if situations else ""
 
 
 def main() -> int:
@@ -136,7 +163,8 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="what is scripted now")
     commands.add_parser("apply", help="add situations").add_argument("file", type=Path)
-    commands.add_parser("clear", help="end all situations")
+    clearing = commands.add_parser("clear", help="end what was scripted")
+    clearing.add_argument("--all", action="store_true", help="and the demo's own trouble")
     options = parser.parse_args()
     try:
         asyncio.run(_run(options))

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import msgspec
 from aiohttp import web
 
-from simulator.api import discovery
+from simulator.api import discovery, tables
 from simulator.api.allowlist import AllowList
 from simulator.api.errors import ApiError
 from simulator.api.kinds import BY_PATH, Kind
@@ -113,7 +113,8 @@ class Api:
         matches = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if verb == "list":
             limit, token = _number(query.get("limit", "0")), query.get("continue", "")
-            return _raw(self._pages.page(kind, target.namespace, matches, limit, token))
+            page = self._pages.page(kind, target.namespace, matches, limit, token)
+            return _raw(_as_asked(request, kind, page))
         if "sendInitialEvents" in query:
             raise ApiError(422, "sendInitialEvents is forbidden for watch unless WatchList is on")
         version = query.get("resourceVersion", "")
@@ -143,8 +144,8 @@ class Api:
         if verb == "create":
             return _raw(objects.create(kind, target.namespace, body).raw, 201)
         if verb == "get":
-            document = objects.get(kind, key)
-        elif verb == "delete":
+            return _raw(_as_asked(request, kind, objects.get(kind, key).raw))
+        if verb == "delete":
             options = dict(body) if isinstance(body, dict) else {}
             if grace := request.query.get("gracePeriodSeconds"):
                 options["gracePeriodSeconds"] = _number(grace)
@@ -164,6 +165,13 @@ async def _body(request: web.Request, *, required: bool) -> Any:
         raise ApiError(415, "the simulator reads JSON only, not protobuf")
     raw = await request.read()
     return msgspec.json.decode(raw) if raw or required else {}
+
+
+def _as_asked(request: web.Request, kind: Kind, raw: bytes) -> bytes:
+    """An object or list as it is, or as the table that kubectl prints."""
+    if not tables.wanted(request.headers.get("Accept", "")):
+        return raw
+    return tables.table(kind, raw, request.query.get("includeObject", "Metadata"))
 
 
 def _number(text: str) -> int:

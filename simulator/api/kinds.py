@@ -31,6 +31,7 @@ PODS = Kind("", "v1", "pods", "Pod", True, ("po",))
 EVENTS = Kind("", "v1", "events", "Event", True, ("ev",))
 CONFIGMAPS = Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",))
 DAEMONSETS = Kind("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
+BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",))
 KINDS = (
     *(NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, DAEMONSETS),
     Kind("", "v1", "secrets", "Secret", True),

@@ -105,10 +105,11 @@ def _bind(objects: Objects, pod: Value, node_name: str) -> None:
 
 
 def _condition(objects: Objects, pod: Value, status: str, why: Value) -> None:
+    """Only what a pod met at once is dated back with it: one that had to wait is bound now."""
     current = objects.get(PODS, _key(pod)).value
     conditions = current["status"].get("conditions") or []
     before: Value = next((each for each in conditions if each["type"] == "PodScheduled"), {})
-    changed = marks.now(ago_seconds=marks.age_seconds(pod))
+    changed = marks.now(ago_seconds=0 if before else marks.age_seconds(pod))
     if before.get("status") == status:
         changed = before["lastTransitionTime"]
     entry = {"type": "PodScheduled", "status": status, "lastTransitionTime": changed, **why}

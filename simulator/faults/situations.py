@@ -6,6 +6,8 @@ on a real API server (design.md section 9).
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -13,7 +15,7 @@ import msgspec
 
 NAMESPACE = "gpuadmin-sim"
 CONFIGMAP_KEY = (NAMESPACE, "situations")
-DATA_KEY = "situations.json"
+SCRIPTED, DEMO = "situations.json", "demo.json"  # what people scripted, and the demo's own trouble
 
 
 class _Situation(
@@ -80,20 +82,41 @@ class Denied(_Situation, frozen=True, kw_only=True, tag="denied"):
 Situation = LostCard | UnhealthyCard | SilentAgent | LyingAgent | PendingPod | ForeignTaint | Denied
 
 
+KINDS: tuple[str, ...] = tuple(str(each.__struct_config__.tag) for each in Situation.__args__)
+
+
 def parse(text: str) -> list[Situation]:
     """A YAML list of situations. Raises ``msgspec.ValidationError`` naming what is wrong."""
-    return msgspec.yaml.decode(text, type=list[Situation])
-
-
-def read_configmap(value: dict[str, Any]) -> list[Situation]:
-    """The situations in a ConfigMap; none when it holds nothing that can be read."""
-    text = (value.get("data") or {}).get(DATA_KEY) or "[]"
     try:
-        return msgspec.json.decode(text, type=list[Situation])
-    except msgspec.DecodeError:
-        return []
+        return msgspec.yaml.decode(text, type=list[Situation])
+    except msgspec.ValidationError:
+        for entry in _entries(text):
+            if "kind" in entry and entry["kind"] not in KINDS:
+                raise msgspec.ValidationError(_unknown_kind(str(entry["kind"]))) from None
+        raise
 
 
-def to_data(situations: Sequence[Situation]) -> dict[str, str]:
-    """The ``data`` of the ConfigMap."""
-    return {DATA_KEY: msgspec.json.encode(situations).decode()}
+def read_configmap(value: dict[str, Any], *keys: str) -> list[Situation]:
+    """The situations under these keys, all of them without any; none of what can't be read."""
+    found: list[Situation] = []
+    for key in keys or (DEMO, SCRIPTED):
+        with contextlib.suppress(msgspec.DecodeError):
+            text = (value.get("data") or {}).get(key) or "[]"
+            found += msgspec.json.decode(text, type=list[Situation])
+    return found
+
+
+def to_data(situations: Sequence[Situation], key: str = SCRIPTED) -> dict[str, str]:
+    """An entry for the ``data`` of the ConfigMap."""
+    return {key: msgspec.json.encode(situations).decode()}
+
+
+def _entries(text: str) -> list[dict[str, Any]]:
+    found = msgspec.yaml.decode(text)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _unknown_kind(kind: str) -> str:
+    near = difflib.get_close_matches(kind, KINDS, n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    return f"there is no situation {kind!r}.{meant} There are: {', '.join(sorted(KINDS))}"

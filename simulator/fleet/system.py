@@ -6,7 +6,7 @@ import base64
 import socket
 from collections.abc import Sequence
 
-from simulator.faults.situations import CONFIGMAP_KEY, NAMESPACE, Situation, to_data
+from simulator.faults.situations import CONFIGMAP_KEY, DEMO, NAMESPACE, Situation, to_data
 from simulator.nodes.client import Kube, KubeError, Value
 
 AGENT_NAMESPACE = "gpuadmin"
@@ -38,9 +38,9 @@ async def namespace_once(kube: Kube, name: str) -> None:
 
 
 async def begin_situations(kube: Kube, situations: Sequence[Situation]) -> None:
-    """Write the first situations, where nobody has scripted any."""
+    """Write the demo's own situations, where there are none yet."""
     namespace, name = CONFIGMAP_KEY
-    value = {"metadata": {"name": name}, "data": to_data(situations)}
+    value = {"metadata": {"name": name}, "data": to_data(situations, DEMO)}
     await kube.create_once(f"/api/v1/namespaces/{namespace}/configmaps", value)
 
 

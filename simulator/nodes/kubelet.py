@@ -83,6 +83,7 @@ class Kubelet:
             capacity = (known.get("status") or {}).get("capacity") or {}
             self._known_resources |= {name for name in capacity if name.startswith("nvidia.com/")}
             value["status"] |= self._resources()
+            value["status"]["conditions"] = objects.conditions(_conditions_of(known))
             status = {"status": value["status"]}
             await self._kube.patch(self._path() + "/status", status, STRATEGIC_PATCH)
         self._posted = self._resources()
@@ -100,7 +101,8 @@ class Kubelet:
 
     async def post_conditions(self) -> None:
         """The slow heartbeat: conditions with their time."""
-        status = {"status": {"conditions": objects.conditions()}}
+        known = _conditions_of(await self._kube.get(self._path()))
+        status = {"status": {"conditions": objects.conditions(known)}}
         await self._kube.patch(self._path() + "/status", status, STRATEGIC_PATCH)
 
     def pod_changed(self, change: str, pod: Value) -> None:
@@ -261,6 +263,10 @@ class Kubelet:
 
     def _path(self) -> str:
         return f"/api/v1/nodes/{self.spec.name}"
+
+
+def _conditions_of(node: Value) -> list[Value]:
+    return (node.get("status") or {}).get("conditions") or []
 
 
 def _texts(numbers: dict[str, int]) -> dict[str, str]:

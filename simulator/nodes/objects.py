@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -48,11 +49,13 @@ def node(spec: NodeSpec, places: Places, labels: dict[str, str]) -> Value:
     }
 
 
-def conditions() -> list[Value]:
-    """A healthy node's conditions, now."""
+def conditions(before: Iterable[Value] = ()) -> list[Value]:
+    """A healthy node's conditions, now. ``before``: those that it has; a time of transition stays
+    until the status is another one."""
     now = marks.now()
     found = [("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
     found += [(name, "False", reason, reason) for name, reason in _PRESSURES]
+    since = {(each["type"], each["status"]): each.get("lastTransitionTime") for each in before}
     return [
         {
             "type": name,
@@ -60,7 +63,7 @@ def conditions() -> list[Value]:
             "reason": reason,
             "message": message,
             "lastHeartbeatTime": now,
-            "lastTransitionTime": now,
+            "lastTransitionTime": since.get((name, status)) or now,
         }
         for name, status, reason, message in found
     ]
@@ -130,11 +133,14 @@ def refused(resource: str, wanted: int, available: int) -> Value:
 
 
 def started_at(pod: Value) -> str:
-    """When a pod starts: now, or just after its creation when it is dated back."""
-    if not marks.age_seconds(pod):
-        return (pod.get("status") or {}).get("startTime") or marks.now()
-    created = marks.parse_timestamp(pod["metadata"]["creationTimestamp"])
-    return marks.timestamp(min(created + timedelta(seconds=3), datetime.now(UTC)))
+    """When a pod starts: now, or just after it was bound when it is dated back."""
+    status = pod.get("status") or {}
+    if status.get("startTime") or not marks.age_seconds(pod):
+        return status.get("startTime") or marks.now()
+    bound: Value = next((c for c in status.get("conditions") or [] if c["type"] == "PodScheduled"), {})
+    since = bound.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]
+    start = marks.parse_timestamp(since) + timedelta(seconds=3)
+    return marks.timestamp(min(start, datetime.now(UTC)))
 
 
 def _containers(pod: Value, state: Value, restarts: int, ready: bool) -> list[dict[str, Any]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from simulator.control.matching import effective_requests, tolerates
+from simulator.marks import parse_timestamp
 from tests.simulator.support import Api, Value, condition, node, pod, wait_for
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/{}/pods"
@@ -65,6 +68,23 @@ def test_taints_cordons_and_selectors_are_counted_apart(api: Api, lab: str) -> N
     assert "1 node(s) were unschedulable" in message
     assert "1 node(s) had untolerated taint(s)" in message
     assert "1 node(s) didn't match Pod's node affinity/selector" in message
+
+
+def test_what_an_aged_pod_met_at_once_is_as_old_as_it_and_a_late_bind_is_now(
+    api: Api, lab: str
+) -> None:
+    aged = pod("aged")
+    aged["metadata"]["annotations"] = {"sim.gpuadmin.io/age": "2h"}
+    created = api.create(PODS.format(lab), aged)["metadata"]["creationTimestamp"]
+    path = f"{PODS.format(lab)}/aged"
+    refused = wait_for(lambda: condition(api.get(path), "PodScheduled"))
+    assert (refused["status"], refused["lastTransitionTime"]) == ("False", created)
+    api.create(NODES, node("n"))
+    assert scheduled_to(api, lab, "aged") == "n"
+    bound = wait_for(lambda: condition(api.get(path), "PodScheduled")["status"] == "True")
+    assert bound
+    since = parse_timestamp(condition(api.get(path), "PodScheduled")["lastTransitionTime"])
+    assert since - parse_timestamp(created) > timedelta(hours=1, minutes=59)
 
 
 def test_a_toleration_opens_a_tainted_node(api: Api, lab: str) -> None:

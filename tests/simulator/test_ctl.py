@@ -146,6 +146,8 @@ def test_a_wrong_token_is_401(cluster: SimulatedCluster) -> None:
     [
         ("- {kind: lost-card, node: n}", "gpu"),
         ("- {kind: flood}", "flood"),
+        ("- {kind: lost-crad, node: h100-02, gpu: 0}", "Did you mean lost-card? There are: denied"),
+        ("- {kind: silent-agent, node: h100-2}", "'h100-2'. There are: h100-02, l40s-02"),
         ("- {kind: silent-agent, node: n, loud: true}", "loud"),
         ("kind: [", "situation"),
     ],
@@ -160,6 +162,18 @@ def test_a_situation_that_cannot_be_read_is_one_sentence(
     assert done.stderr.startswith("simulator.ctl: ")
     assert "Traceback" not in done.stderr
     assert word in done.stderr or word == "situation"
+
+
+def test_clear_leaves_the_demos_own_trouble_and_all_takes_it(tmp_path: Path) -> None:
+    with SimulatedCluster(tmp_path / "sim", nodes=["h100-02"]) as cluster:
+        cluster.wait_ready()
+        api = apply(cluster, "- {kind: lost-card, node: h100-02, gpu: 1}")
+        wait_for(lambda: resources(api, "h100-02", GPU) == (5, 3))
+        listed = ctl(cluster, "clear").stdout.splitlines()
+        assert listed[:2] == ["nothing scripted", "# the demo's own, which only clear --all ends:"]
+        wait_for(lambda: resources(api, "h100-02", GPU) == (5, 4))
+        assert ctl(cluster, "clear", "--all").stdout == "nothing scripted\n"
+        wait_for(lambda: resources(api, "h100-02", GPU) == (5, 5))
 
 
 def test_an_api_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from simulator.api.tables import human_duration
 from simulator.cluster import SimulatedCluster
-from tests.simulator.support import Api, kubectl, node, wait_for
+from tests.simulator.support import Api, kubectl, node, pod, wait_for
 
 NODES = "/api/v1/nodes"
 
@@ -31,6 +32,42 @@ def test_get_prints_yaml_and_json_and_names(bare: SimulatedCluster, name: str) -
     listed = json.loads(kubectl(bare.kubeconfig, "get", "nodes", "-o", "json"))
     assert name in [each["metadata"]["name"] for each in listed["items"]]
     assert f"node/{name}" in kubectl(bare.kubeconfig, "get", "no", "-o", "name")
+
+
+def test_get_prints_the_columns_that_kubectl_prints(
+    bare: SimulatedCluster, api: Api, name: str, namespace: str
+) -> None:
+    kubectl(bare.kubeconfig, "cordon", name)
+    head, row = kubectl(bare.kubeconfig, "get", "node", name).splitlines()
+    assert head.split() == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
+    assert row.split()[:3] == [name, "Ready,SchedulingDisabled", "<none>"]
+    api.create(f"/api/v1/namespaces/{namespace}/pods", pod("p"))
+    head, row = kubectl(bare.kubeconfig, "get", "pods", "-n", namespace).splitlines()
+    assert head.split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert row.split()[:4] == ["p", "0/1", "Pending", "0"]
+    assert "NODE" in kubectl(bare.kubeconfig, "get", "pods", "-A", "-o", "wide").split()
+    labelled = kubectl(bare.kubeconfig, "get", "nodes", "-L", "kubernetes.io/hostname")
+    assert "HOSTNAME" in labelled.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (599, "9m59s"),
+        (10799, "179m"),
+        (3 * 3600 + 60, "3h1m"),
+        (47 * 3600, "47h"),
+        (2 * 86400, "2d"),
+        (102 * 3600, "4d6h"),
+        (118 * 86400, "118d"),
+        (800 * 86400, "2y70d"),
+    ],
+)
+def test_ages_are_written_as_kubectl_writes_them(seconds: int, text: str) -> None:
+    assert human_duration(seconds) == text
 
 
 def test_taint_adds_overwrites_and_removes(bare: SimulatedCluster, api: Api, name: str) -> None:

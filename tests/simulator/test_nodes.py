@@ -12,6 +12,7 @@ from agent.contract.report import TOKEN_HEADER, Report, decode_report
 from agent.contract.token import make_token
 from simulator import hardware
 from simulator.cluster import SimulatedCluster
+from simulator.nodes.objects import conditions
 from tests.simulator.conftest import SECRET
 from tests.simulator.support import Api, Value, condition, pod, wait_for
 
@@ -207,6 +208,7 @@ def test_restarted_nodes_take_over_their_pods_and_devices(tmp_path: Path) -> Non
         api.create(PODS, asking("p", "l40s-02", SHARED, 3))
         address = in_phase(api, "p", "Running")["status"]["podIP"]
         before = report(api, "l40s-02")
+        since = condition(api.get(f"{NODES}/l40s-02"), "Ready")["lastTransitionTime"]
         cluster.restart_nodes()
         cluster.wait_ready()
         after = report(api, "l40s-02")
@@ -214,6 +216,19 @@ def test_restarted_nodes_take_over_their_pods_and_devices(tmp_path: Path) -> Non
         assert after.pod_uid == before.pod_uid
         assert after.pods == before.pods
         assert api.get(f"{PODS}/p")["status"]["podIP"] == address
+        assert condition(api.get(f"{NODES}/l40s-02"), "Ready")["lastTransitionTime"] == since
+
+
+def test_a_condition_keeps_its_time_until_its_status_is_another_one() -> None:
+    before = [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        {"type": "DiskPressure", "status": "True", "lastTransitionTime": "2026-01-02T00:00:00Z"},
+    ]
+    found = {each["type"]: each for each in conditions(before)}
+    assert found["Ready"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    assert found["Ready"]["lastHeartbeatTime"] > "2026-01-02T00:00:00Z"
+    assert found["DiskPressure"]["status"] == "False"
+    assert found["DiskPressure"]["lastTransitionTime"] > "2026-01-02T00:00:00Z"
 
 
 def children(pid: int) -> list[int]:
