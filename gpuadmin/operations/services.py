@@ -132,6 +132,8 @@ def put_back(operation: Operation, *, client: KubeClient | None = None) -> Opera
             shown.fingerprint, f"Its time is over. {operation.reason}"[:MAX_REASON], "", key
         )
         made, _ = undo(actor, operation, confirmation, client=client)
+    except errors.SnapshotMoved:  # between the two lines above; the next sweep looks again
+        return None
     except (errors.OperationError, Refused) as error:
         told = "" if good_undo(operation) else f"It was not put back by itself. {error}"
         Operation.objects.filter(pk=operation.pk).update(undo_at=None, undo_problem=told)

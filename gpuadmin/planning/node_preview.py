@@ -108,8 +108,13 @@ def preview(
     title: str,
     kubectl: tuple[str, ...],
     policy: Policy,
+    all_needed: bool = True,
 ) -> Plan:
-    """The plan for one change per node of the snapshot."""
+    """The plan for one change per node of the snapshot.
+
+    ``all_needed``: a node that is not there blocks it; else it goes without, while one is left.
+    """
+    blocks = all_needed or not snapshot.nodes
     touched = tuple(_touched(snapshot, changes))
     barring = {taint for change in changes for taint in change.written_taints if closes(taint)}
     dying = [pod for pod in touched if pod.dies]
@@ -119,8 +124,11 @@ def preview(
         pods_touched=touched,
         gpu_workloads_lacking_toleration=tuple(_lacking(snapshot, barring)),
         capacity=tuple(_capacity(snapshot, changes, touched, policy)),
-        warnings=tuple(_warnings(snapshot, changes, touched)),
-        blockers=tuple(_blockers(snapshot, changes)),
+        warnings=(
+            *(() if blocks else snapshot.missing),
+            *_warnings(snapshot, changes, touched),
+        ),
+        blockers=(*(snapshot.missing if blocks else ()), *_blockers(snapshot, changes)),
         missing=snapshot.missing,
         kubectl=kubectl,
         confirm=Confirm(bool(dying), phrase_for([node.name for node in snapshot.nodes])),
@@ -250,7 +258,6 @@ def _warnings(
 
 
 def _blockers(snapshot: Snapshot, changes: Sequence[Change]) -> Iterator[str]:
-    yield from snapshot.missing
     evicts = any(taint.effect == NO_EXECUTE for change in changes for taint in change.new)
     if evicts and (snapshot.pods is None or snapshot.unreadable):
         yield "NoExecute ends pods and we cannot tell which: our account must be able to list pods."

@@ -117,6 +117,33 @@ def test_a_change_whose_time_is_over_is_put_back_once_in_the_name_of_who_asked(
     assert not is_cordoned(world, "h100-01")
 
 
+def test_what_is_left_is_put_back_where_a_node_is_gone(world: World, operator: Actor) -> None:
+    gone, left = world.node("h100-01"), world.node("h100-02")
+    done = cordoned(world, operator, gone, left, seconds=3600)
+    world.replace_node("h100-01")
+    Operation.objects.filter(pk=done.pk).update(undo_at=timezone.now())
+    tasks.sweep()
+    [back] = done.undos.all()
+    assert [target.object_name for target in back.targets.all()] == ["h100-02"]
+    assert back.plan["warnings"] == [
+        "h100-01: The node is gone: another machine bears its name now."
+    ]
+    assert run(back).state == State.SUCCEEDED
+    assert not is_cordoned(world, "h100-02")
+
+
+def test_where_every_node_is_gone_the_reason_stays_with_the_operation(
+    world: World, operator: Actor
+) -> None:
+    done = cordoned(world, operator, world.node("h100-01"), seconds=3600)
+    world.replace_node("h100-01")
+    Operation.objects.filter(pk=done.pk).update(undo_at=timezone.now())
+    tasks.sweep()
+    done.refresh_from_db()
+    assert (done.undos.count(), done.undo_at) == (0, None)
+    assert "another machine bears its name now" in done.undo_problem
+
+
 def test_what_would_end_pods_is_never_put_back_by_itself(world: World, operator: Actor) -> None:
     evicting = {"key": "maint", "effect": "NoExecute"}
     uid = world.node("h100-01", taints=[evicting])

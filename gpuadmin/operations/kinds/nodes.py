@@ -59,6 +59,7 @@ class OnNodes(Kind[P, Snapshot]):
             title=self.title(parameters, phrase_for(names)),
             kubectl=tuple(self.commands(parameters, written)) if written else (),
             policy=Policy(tolerated_taints=settings.TOLERATED_TAINTS),
+            all_needed=self.offered,  # an undo covers the nodes that are left
         )
 
     def look(self, client: KubeClient, target: Ref) -> Image:
