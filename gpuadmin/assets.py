@@ -8,10 +8,17 @@ import django_htmx
 from django.contrib.staticfiles.finders import BaseFinder
 from django.core.checks import CheckMessage
 from django.core.files.storage import FileSystemStorage
+from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 # Name below /static/, and the folder that holds a file of that name. Packages bring far more
 # (DRF a whole browsable interface), all of which would be served and compressed.
 FILES = {"django_htmx/htmx-2.min.js": Path(django_htmx.__file__).parent / "static"}
+
+
+class Hashed(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
+    """Names of files carry their hash, also where one module imports another."""
+
+    support_js_module_import_aggregation = True
 
 
 class NamedFiles(BaseFinder):

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from django.conf import settings
+from django.db.models import Q
 
 from gpuadmin.fleet.models import AgentState, Cluster, Gpu, Node
+from gpuadmin.fleet.rows import cards_of, instances_of
 from gpuadmin.planning.counting import account
 from gpuadmin.planning.facts import (
     CardFact,
@@ -29,6 +31,7 @@ from gpuadmin.workloads.models import Pod, PodDevice
 
 Row = TypeVar("Row", Gpu, PodDevice)
 FINISHED = ("Succeeded", "Failed")
+NOT_COUNTED = ("processes", "unreadable_processes")  # of a card: read when somebody asks
 
 
 @dataclass(frozen=True)
@@ -62,21 +65,26 @@ def records(
     cluster: Cluster, now: datetime, *, names: Iterable[str] | None = None
 ) -> list[NodeRecord]:
     """Present nodes by name, each counted. ``names`` limits to some nodes."""
-    nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True).select_related("agent")
+    nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
     if names is not None:
         nodes = nodes.filter(name__in=list(names))
-    found = list(nodes.order_by("name"))
-    gpus = _by_node(Gpu.objects.filter(node__in=found).prefetch_related("instances"))
-    devices = _by_node(PodDevice.objects.filter(node__in=found))
+    found = instances_of(nodes.order_by("name"))
+    here = Q(node__in=nodes.values("pk"))
+    agents = {agent.node_id: agent for agent in instances_of(AgentState.objects.filter(here))}
+    gpus = _by_node(cards_of(Gpu.objects.filter(here), without=NOT_COUNTED))
+    devices = _by_node(instances_of(PodDevice.objects.filter(here)))
     known = cluster.pods_observed_at is not None and not cluster.pods_forbidden
     pods = _pods(cluster, found if names is not None else None) if known else None
+    thresholds = policy()
     return [
         _record(
             node,
+            agents.get(node.pk),
             gpus.get(node.pk, []),
             devices.get(node.pk, []),
             None if pods is None else pods.get(node.name, []),
             now,
+            thresholds,
         )
         for node in found
     ]
@@ -95,15 +103,21 @@ def _pods(cluster: Cluster, nodes: list[Node] | None) -> dict[str, list[Pod]]:
     bound = Pod.objects.filter(cluster=cluster, gone_at__isnull=True).exclude(node_name="")
     if nodes is not None:
         bound = bound.filter(node_name__in=[node.name for node in nodes])
-    for pod in bound.exclude(phase__in=FINISHED).order_by("namespace", "name"):
+    running = bound.exclude(phase__in=FINISHED).order_by("namespace", "name")
+    for pod in instances_of(running, without=("tolerations",)):
         found[pod.node_name].append(pod)
     return found
 
 
 def _record(
-    node: Node, gpus: list[Gpu], devices: list[PodDevice], pods: list[Pod] | None, now: datetime
+    node: Node,
+    agent: AgentState | None,
+    gpus: list[Gpu],
+    devices: list[PodDevice],
+    pods: list[Pod] | None,
+    now: datetime,
+    thresholds: Policy,
 ) -> NodeRecord:
-    agent = getattr(node, "agent", None)
     current = agent is not None and agent.status == AgentState.Status.OK
     devices = _of_present_pods(devices, pods) if current or pods is not None else []
     facts = _facts(node, agent, gpus, devices, pods, now)
@@ -114,7 +128,7 @@ def _record(
         devices=tuple(devices),
         pods=None if pods is None else tuple(pods),
         facts=facts,
-        account=account(facts, policy()),
+        account=account(facts, thresholds),
     )
 
 
@@ -170,7 +184,9 @@ def _card(gpu: Gpu, agent: AgentState | None, now: datetime) -> CardFact:
         utilization_percent=gpu.utilization_percent if current else None,
         idle_for_seconds=(now - gpu.idle_since).total_seconds() if gpu.idle_since else None,
         mig=bool(gpu.mig_mode_current),
-        instances=tuple(InstanceFact(i.uuid, i.profile) for i in gpu.instances.all()),
+        instances=tuple(InstanceFact(i.uuid, i.profile) for i in gpu.instances.all())
+        if gpu.mig_mode_current
+        else (),
     )
 
 

@@ -12,7 +12,7 @@ export function patch(from, to) {
     return;
   }
   patchAttributes(from, to);
-  patchChildren(from, to);
+  if (!from.hasAttribute("data-drawn")) patchChildren(from, to); // else a script drew what is inside
 }
 
 function patchAttributes(from, to) {
@@ -21,7 +21,7 @@ function patchAttributes(from, to) {
     if (!kept.includes(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
   for (const { name } of [...from.attributes]) {
-    if (!to.hasAttribute(name) && !kept.includes(name)) from.removeAttribute(name);
+    if (!to.hasAttribute(name) && name !== "data-drawn" && !kept.includes(name)) from.removeAttribute(name);
   }
 }
 

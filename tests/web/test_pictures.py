@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from gpuadmin.web.pictures import text
-from gpuadmin.web.pictures.heatmap import bucket
 from gpuadmin.web.pictures.operations import diff
 from gpuadmin.web.pictures.truth import cards_per_tick
 from gpuadmin.web.pictures.waiting import asked_in_all
@@ -52,10 +51,7 @@ def test_terminal_colours_and_control_characters_are_gone() -> None:
     assert text.plain("\x1b[31mred\x1b[0m\x00 tab\t\u202e") == "red tab\t"
 
 
-def test_unknown_has_no_bucket_and_zero_has_the_first() -> None:
-    assert bucket("hu", None) == ""
-    assert bucket("hu", 0) == "hu0"
-    assert bucket("hu", 100) == "hu9"
+def test_a_share_of_the_unknown_is_unknown() -> None:
     assert text.percent(None, 8) is None
     assert text.percent(1, None) is None
 

@@ -98,9 +98,9 @@ def unique(*groups: Iterable[Holder]) -> tuple[Holder, ...]:
 def parts_of(gpu: Gpu, held: Held, *, fresh: bool) -> tuple[Part, ...]:
     """The instances to scale, with the gaps between them, in the order of their places. What they
     use is told only by a fresh reading."""
-    instances = list(gpu.instances.all())
     if not gpu.mig_mode_current:
         return ()
+    instances = list(gpu.instances.all())
     scale = 2 if short_model(gpu.name) == "A30" else 1
     found: list[Part] = []
     place = 0
