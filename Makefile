@@ -36,6 +36,8 @@ documents: setup-tests  ## writes docs/settings.md and docs/openapi.yaml from th
 
 lock: setup-tests  ## resolves requirements*.in and package.json into their lock files
 	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) requirements-server.in -c requirements.txt -o requirements-server.txt
+	$(COMPILE) requirements-agent.in -c requirements.txt -o requirements-agent.txt
 	$(COMPILE) requirements-dev.in -c requirements.txt -o requirements-dev.txt
 	$(COMPILE) requirements-node.in -o requirements-node.txt
 	npm install --package-lock-only --ignore-scripts --no-audit --no-fund

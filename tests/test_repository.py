@@ -61,8 +61,8 @@ def test_every_dependency_has_its_reason_written_down() -> None:
     reasons = (ROOT / "docs" / "dependencies.md").read_text().lower()
     lines = [
         line
-        for name in ("requirements.in", "requirements-dev.in", "requirements-node.in")
-        for line in (ROOT / name).read_text().splitlines()
+        for path in tracked("requirements*.in")
+        for line in path.read_text().splitlines()
         if re.match(r"[a-z]", line)
     ]
     packages = [re.match(r"[a-z0-9-]+", line) for line in lines]
