@@ -12,6 +12,7 @@ from gpuadmin.api.v1 import (
     nodes,
     operations,
     pods,
+    search,
     users,
 )
 
@@ -26,6 +27,7 @@ urlpatterns = [
     path("gpus/<str:uuid>", gpus.OneGpu.as_view(), name="gpu"),
     path("pods", pods.Pods.as_view(), name="pods"),
     path("pods/<str:uid>", pods.OnePod.as_view(), name="pod"),
+    path("search", search.Search.as_view(), name="search"),
     path("findings", findings.Findings.as_view(), name="findings"),
     path("operations", operations.Operations.as_view(), name="operations"),
     path("operations/preview", operations.PreviewOperation.as_view(), name="preview"),

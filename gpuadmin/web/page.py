@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -30,6 +31,7 @@ from gpuadmin.web.pictures.freshness import heart
 from gpuadmin.web.pictures.text import plain
 
 P = ParamSpec("P")
+YEAR_SECONDS = 31_536_000
 # What differs between two renderings of the same state: the clock, ages, the masked CSRF token.
 _PASSING = re.compile(
     r'data-now="[^"]*"|(?<=data-age=)"[^<]*(?=</time>)|(?<=csrfmiddlewaretoken" value=)"[^"]*"'
@@ -57,11 +59,13 @@ class Here:
 
 @dataclass(frozen=True)
 class Page:
-    """What a view answers with: a template and what it shows."""
+    """What a view answers with: a template and what it shows. ``remember`` is kept by the browser
+    in cookies of these names, for a year."""
 
     template: str
     context: Mapping[str, Any] = field(default_factory=dict)
     status: int = 200
+    remember: Mapping[str, str] = field(default_factory=dict)
 
 
 View = Callable[Concatenate[HttpRequest, Here, P], Page | HttpResponse]
@@ -141,6 +145,9 @@ def _answer(request: HttpRequest, here: Here, answer: Page | HttpResponse) -> Ht
         response = HttpResponse(status=204)
     else:
         response = HttpResponse(html.replace("{hash}", fingerprint), status=answer.status)
+    for name, value in answer.remember.items():
+        secure = settings.SESSION_COOKIE_SECURE
+        response.set_cookie(name, value, YEAR_SECONDS, secure=secure, httponly=True, samesite="Lax")
     add_never_cache_headers(response)
     response.headers["Vary"] = "HX-Request, HX-Target, Cookie"
     return response

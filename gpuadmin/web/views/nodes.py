@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from gpuadmin.operations.queries import operations_on
 from gpuadmin.operations.reversals import standing_on
-from gpuadmin.web.forms.filters import chips, read_filters, read_sort, with_query
+from gpuadmin.web.forms.filters import Option, chips, read_filters, read_sort, with_query
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import node_page
 from gpuadmin.web.pictures.blocks import boxes
-from gpuadmin.web.pictures.node_table import node_row, ordered, summary
+from gpuadmin.web.pictures.node_table import NodeRow, node_row, ordered, summary
 from gpuadmin.web.pictures.operations import standing
 from gpuadmin.web.pictures.states import agent_reason, agent_words, node_states
 from gpuadmin.web.queries import xids_of
@@ -34,15 +35,17 @@ COLUMNS = [
     ("driver", "Driver", ""),
     ("seen", "Seen", "num"),
 ]
+KEYS = [key for key, _, _ in COLUMNS]
+COOKIE = "node_columns"
 
 
 @require_safe
 @page()
 def nodes(request: HttpRequest, here: Here) -> Page:
-    rows = [node_row(record) for record in gpu_records(here.cluster, here.now)]
-    filters, sort = read_filters(request.GET.dict()), read_sort(request.GET.dict())
-    kept = ordered([row for row in rows if filters.keeps(row)], sort)
+    kept, rows, sort = chosen_rows(request, here)
+    filters = read_filters(request.GET.dict())
     shown = Paginator(kept, PER_PAGE).get_page(request.GET.get("page"))
+    picked = columns_of(request)
     return Page(
         "nodes.html",
         {
@@ -50,15 +53,41 @@ def nodes(request: HttpRequest, here: Here) -> Page:
             "shown": shown,
             "previous": _page(request, shown.number - 1) if shown.has_previous() else "",
             "next": _page(request, shown.number + 1) if shown.has_next() else "",
-            "columns": [_column(request, sort, *column) for column in COLUMNS],
+            "columns": [_column(request, sort, *c) for c in COLUMNS if c[0] in picked],
+            "picked": picked,
+            "choices": [_choice(request, picked, key, words) for key, words, _ in COLUMNS[1:]],
+            "all_columns": with_query(request.GET, cols="all"),
             "chips": chips(request.GET, filters, rows),
             "filters": filters,
             "any_rows": bool(rows),
             "summary": summary(kept, len(rows)),
             "reporting": sum(row.record.agent_current for row in rows),
             "total": len(rows),
+            "csv": f"{reverse('nodes-csv')}{with_query(request.GET)}",
         },
+        remember={COOKIE: ".".join(picked)} if "cols" in request.GET else {},
     )
+
+
+def chosen_rows(request: HttpRequest, here: Here) -> tuple[list[NodeRow], list[NodeRow], str]:
+    """What the address asks for, in its order; all rows; and the order."""
+    rows = [node_row(record) for record in gpu_records(here.cluster, here.now)]
+    query = request.GET.dict()
+    filters, sort = read_filters(query), read_sort(query)
+    return ordered([row for row in rows if filters.keeps(row)], sort), rows, sort
+
+
+def columns_of(request: HttpRequest) -> list[str]:
+    """Those of the address, else those last chosen in this browser, else all; always the name."""
+    asked = request.GET.get("cols", request.COOKIES.get(COOKIE, "")).split(".")
+    known = [key for key, _, _ in COLUMNS if key in asked]
+    return ["node", *(key for key in known if key != "node")] if known else KEYS
+
+
+def _choice(request: HttpRequest, picked: list[str], key: str, words: str) -> Option:
+    """One line of the menu of columns: with it where it is missing, without it where it stands."""
+    wanted = [k for k in KEYS if (k in picked) is not (k == key)]
+    return Option(words, with_query(request.GET, cols=".".join(wanted)), key in picked)
 
 
 def _page(request: HttpRequest, number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -36,19 +37,15 @@ def history(request: HttpRequest, here: Here) -> Page:
     state, node = request.GET.get("state", ""), request.GET.get("node", "")
     who = request.GET.get("who", "")
     chosen = (("State", "state", state), ("Node", "node", node), ("By", "who", who))
-    found = operations(here.cluster).prefetch_related("targets__steps")
-    if state in State:
-        found = found.filter(state=state)
-    if node:
-        found = found.filter(targets__object_name=node).distinct()
-    if who:
-        found = found.filter(created_by__username=who)
+    every = operations(here.cluster).prefetch_related("targets__steps")
+    found = chosen_operations(request, every)
     shown = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     return Page(
         "operations.html",
         {
             "changes": pictures.changes(shown.object_list),
             "shown": shown,
+            "csv": f"{reverse('operations-csv')}{with_query(request.GET)}",
             "previous": f"{with_query(request.GET)}&page={shown.number - 1}",
             "next": f"{with_query(request.GET)}&page={shown.number + 1}",
             "states": [
@@ -63,6 +60,18 @@ def history(request: HttpRequest, here: Here) -> Page:
             ],
         },
     )
+
+
+def chosen_operations(request: HttpRequest, found: QuerySet[Operation]) -> QuerySet[Operation]:
+    """Those that the address asks for."""
+    query = request.GET
+    if query.get("state", "") in State:
+        found = found.filter(state=query["state"])
+    if node := query.get("node"):
+        found = found.filter(targets__object_name=node).distinct()
+    if who := query.get("who"):
+        found = found.filter(created_by__username=who)
+    return found
 
 
 @require_safe
