@@ -1,6 +1,8 @@
 """Whether what an operation wrote still holds. A reversal by others is shown, not fought.
 
-Compared with our own rows of the cluster, which the watcher keeps: no request is made for it.
+Compared with our own rows of the cluster, which the watcher keeps: no request is made for it. A row
+counts once the watcher has written it after our change was verified, and some seconds have passed,
+since an event of before may still have been on its way.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ from datetime import datetime, timedelta
 from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.operations.kinds import kind_of
 from gpuadmin.operations.kinds.base import Image, Ref
-from gpuadmin.operations.models import Operation, State, Target
+from gpuadmin.operations.models import Operation, State, Step, Target
 from gpuadmin.operations.queries import good_undo, undoable_targets
 
 LOOKED_AT = timedelta(days=30)
-SETTLED = timedelta(seconds=10)  # so much later than our write must the cluster have been read
+SETTLED = timedelta(seconds=10)
 
 
 def standing_on(cluster: Cluster, uid: str, now: datetime) -> list[tuple[Operation, Target]]:
@@ -27,16 +29,13 @@ def note_reversals(cluster: Cluster, now: datetime) -> None:
     """Date each target that no longer is as its latest operation left it; clear the date of one
     that is so again.
     """
-    read_at = cluster.nodes_observed_at
-    if read_at is None:
-        return
     found = list(_latest(cluster, now))
     uids = [target.object_uid for _, target in found]
     nodes = {n.uid: n for n in Node.objects.filter(cluster=cluster, uid__in=uids, gone_at=None)}
     for operation, target in found:
         node = nodes.get(target.object_uid)
-        done = operation.finished_at
-        if node is None or done is None or read_at < done + SETTLED:
+        done = _verified_at(target)
+        if node is None or done is None or node.observed_at <= done or now < done + SETTLED:
             continue
         reversed_at = None if _holds(operation, target, node) else target.reversed_at or now
         if reversed_at != target.reversed_at:
@@ -52,8 +51,10 @@ def _latest(
     )
     if uid is not None:
         recent = recent.filter(targets__object_uid=uid)
+    else:
+        recent = recent.defer("plan")  # the large part, and nobody reads a title
     seen: set[tuple[str, str]] = set()
-    whole = recent.select_related("created_by").prefetch_related("targets", "undos")
+    whole = recent.select_related("created_by").prefetch_related("targets__steps", "undos")
     for operation in whole.order_by("-created_at"):
         kind = kind_of(operation.kind)
         parameters = kind.parse(operation.parameters)
@@ -63,6 +64,11 @@ def _latest(
             if thing not in seen and not undone and operation.undo_of_id is None:
                 yield operation, target
             seen.add(thing)
+
+
+def _verified_at(target: Target) -> datetime | None:
+    steps = (step.finished_at for step in target.steps.all() if step.name == Step.Name.VERIFY)
+    return next(steps, None)
 
 
 def _holds(operation: Operation, target: Target, node: Node) -> bool:

@@ -26,6 +26,7 @@ class Between:
         self.address = urlsplit(url)
         self.tls = ssl.create_default_context(cafile=str(authority))
         self._waiting: dict[tuple[str, str], Callable[[], None]] = {}
+        self._answered: dict[tuple[str, str], Callable[[], None]] = {}
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Handler", (_Handler,), {"between": self})
         )
@@ -53,13 +54,18 @@ class Between:
         """Run ``act`` once, just before the next such request is passed on, whatever its query."""
         self._waiting[method, path] = act
 
-    def acted(self, method: str, path: str) -> bool:
-        """Whether what was to happen before such a request has happened."""
-        return (method, path) not in self._waiting
+    def after(self, method: str, path: str, act: Callable[[], None]) -> None:
+        """Run ``act`` once, when the next such request is answered and its answer not given on."""
+        self._answered[method, path] = act
 
-    def happen(self, method: str, path: str) -> None:
-        """What waits for this request, if anything."""
-        if act := self._waiting.pop((method, path), None):
+    def acted(self, method: str, path: str) -> bool:
+        """Whether what was to happen around such a request has happened."""
+        return (method, path) not in {*self._waiting, *self._answered}
+
+    def happen(self, method: str, path: str, *, answered: bool = False) -> None:
+        """What waits for this request or for its answer, if anything."""
+        waiting = self._answered if answered else self._waiting
+        if act := waiting.pop((method, path), None):
             act()
 
 
@@ -84,6 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             data = answer.read()
         finally:
             upstream.close()
+        self.between.happen(self.command, self.path.partition("?")[0], answered=True)
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
         self.send_header("Content-Length", str(len(data)))

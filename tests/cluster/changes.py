@@ -31,13 +31,18 @@ def preview(console: Console, kind: str, node: Document, **parameters: str) -> D
 
 def confirm(console: Console, shown: Document, path: str = "/operations") -> Document:
     """Confirm a preview as shown, typing what it asks for, and return the ended operation."""
+    return ended(console, made(console, shown, path)["id"])
+
+
+def made(console: Console, shown: Document, path: str = "/operations") -> Document:
+    """Confirm a preview as shown, and return the operation as it is queued."""
     body = {"fingerprint": shown["fingerprint"], "reason": "maintenance"}
     body["confirm"] = shown["plan"]["confirm"]["phrase"]
     if path == "/operations":
         body |= {"kind": shown["kind"], "parameters": shown["parameters"]}
-    made = console.call("POST", path, body, headers={"Idempotency-Key": str(uuid4())})
-    assert made.status == 201, made.text
-    return ended(console, made.body["id"])
+    answer = console.call("POST", path, body, headers={"Idempotency-Key": str(uuid4())})
+    assert answer.status == 201, answer.text
+    return answer.body
 
 
 def ended(console: Console, operation_id: str) -> Document:

@@ -9,6 +9,7 @@ import http.client
 import json
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from tests.controlplane.waiting import until
 from tests.support.processes import ROOT
 
 START_SECONDS = 60.0
+LEASE_SECONDS = 20
 STOP_SECONDS = 10.0
 
 
@@ -49,6 +51,7 @@ class Console:
             "GPUADMIN_LOOPBACK_AGENTS": "true",
             "GPUADMIN_KUBECONFIG": str(kubeconfig),
             "GPUADMIN_POLL_SECONDS": "5",
+            "GPUADMIN_OPERATION_LEASE_SECONDS": str(LEASE_SECONDS),
             "PYTHONPATH": str(ROOT),
         }
         self._worker = {"GPUADMIN_KUBECONFIG": str(worker_kubeconfig)}
@@ -83,6 +86,15 @@ class Console:
             yield
         finally:
             self._spawn("watcher")
+
+    def kill_worker(self) -> None:
+        """kill -9, so that it says nothing more to anybody."""
+        os.killpg(self._running["worker"].pid, signal.SIGKILL)
+
+    def restart_worker(self) -> None:
+        """Another worker in the place of one that was killed."""
+        self._end("worker")
+        self._spawn("worker")
 
     def call(
         self,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -191,16 +193,17 @@ def told(operation: Document) -> list[str]:
     ]
 
 
-def test_with_the_read_role_alone_a_taint_fails_with_one_sentence_and_nothing_is_written(
+def test_with_the_read_role_alone_a_taint_is_blocked_in_one_sentence_and_nothing_is_written(
     console: Console, taints: Client
 ) -> None:
     before = taints.get(PATH)["spec"]
-    failed = confirm(console, preview(console, "taint.add", node_in(console, NODE), **REPAIR))
-    [target] = failed["targets"]
-    assert (failed["state"], target["state"], target["wrote"]) == ("failed", "failed", False)
-    said = target["message"]
-    assert said.startswith("Our account may not do this; Set-up has the line that grants it.")
-    assert 'cannot patch resource "nodes"' in said
-    assert said in console.page(f"/operations/{failed['id']}").replace("&quot;", '"')
-    assert failed["can_undo"] is False
+    shown = preview(console, "taint.add", node_in(console, NODE), **REPAIR)
+    [said] = shown["plan"]["blockers"]
+    assert "“taint”" in said
+    body = {name: shown[name] for name in ("kind", "parameters", "fingerprint")}
+    headers = {"Idempotency-Key": "read-alone"}
+    refused = console.call("POST", "/operations", {**body, "reason": "try"}, headers=headers)
+    assert (refused.status, refused.body["blockers"]) == (409, [said])
+    query = urlencode({"node": NODE, **REPAIR})
+    assert said in unescape(console.page(f"/nodes/taint?{query}"))
     assert taints.get(PATH)["spec"] == before

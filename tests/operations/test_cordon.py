@@ -12,7 +12,7 @@ from gpuadmin.accounts.roles import Role
 from gpuadmin.fleet.models import Node
 from gpuadmin.operations import services, tasks
 from gpuadmin.operations.errors import BadParameters
-from gpuadmin.operations.models import Operation, State, Target
+from gpuadmin.operations.models import Operation, State, Step, Target
 from gpuadmin.operations.store import Confirmation
 from tests.operations.between import MAINT
 from tests.operations.conftest import Make, run
@@ -162,33 +162,48 @@ def test_what_would_end_pods_is_never_put_back_by_itself(world: World, operator:
     assert world.taints("h100-01") == []
 
 
+def seen(uid: str, unschedulable: bool) -> None:
+    """The watcher has read the node, a minute after our changes of it were verified."""
+    now = timezone.now()
+    Step.objects.filter(name=Step.Name.VERIFY).update(finished_at=now - timedelta(minutes=1))
+    Node.objects.filter(uid=uid).update(unschedulable=unschedulable, observed_at=now)
+
+
 def test_a_reversal_by_somebody_else_is_dated_and_not_fought(world: World, operator: Actor) -> None:
     uid = world.node("h100-01")
     done = cordoned(world, operator, uid)
     world.client.patch("/api/v1/nodes/h100-01", {"spec": {"unschedulable": None}})
-    later = timezone.now() + timedelta(minutes=1)
-    world.cluster.nodes_observed_at = later
-    world.cluster.save()
-    Node.objects.filter(uid=uid).update(unschedulable=False)
+    seen(uid, unschedulable=False)
     tasks.sweep()
     target = Target.objects.get(operation=done)
     assert target.reversed_at is not None
     assert not is_cordoned(world, "h100-01")
 
-    Node.objects.filter(uid=uid).update(unschedulable=True)
+    seen(uid, unschedulable=True)
     tasks.sweep()
     target.refresh_from_db()
     assert target.reversed_at is None, "it is so again"
 
 
-def test_nothing_is_called_reversed_before_the_cluster_was_read_again(
+def test_nothing_is_called_reversed_before_the_node_was_read_again(
     world: World, operator: Actor
 ) -> None:
     uid = world.node("h100-01")
     done = cordoned(world, operator, uid)
-    assert done.finished_at is not None
-    world.cluster.nodes_observed_at = done.finished_at
-    world.cluster.save()
+    seen(uid, unschedulable=False)
+    before = timezone.now() - timedelta(minutes=2)
+    Node.objects.filter(uid=uid).update(observed_at=before)
+    tasks.sweep()
+    assert Target.objects.get(operation=done).reversed_at is None
+
+
+def test_what_we_opened_again_ourselves_is_no_reversal(
+    world: World, make: Make, operator: Actor
+) -> None:
+    uid = world.node("h100-01")
+    done = cordoned(world, operator, uid)
+    run(make("node.uncordon", nodes=[uid]))
+    seen(uid, unschedulable=False)
     tasks.sweep()
     assert Target.objects.get(operation=done).reversed_at is None
 
