@@ -25,9 +25,9 @@ def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_keeps_to_the_schema_of_the_compose_specification() -> None:
-    check = [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema"]
+    check = str(Path(sys.executable).with_name("check-jsonschema"))
     done = subprocess.run(
-        [*check, "vendor.compose-spec", "docker-compose.yml"],
+        [check, "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"],
         cwd=ROOT,
         capture_output=True,
         text=True,
