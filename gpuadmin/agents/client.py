@@ -9,6 +9,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +23,7 @@ from agent.contract.token import make_token
 log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 1024 * 1024
 CONCURRENCY = 256
+GATHER_SECONDS = 0.3
 
 
 class Outcome(StrEnum):
@@ -55,8 +57,11 @@ class Answer:
 
 def ask(
     endpoints: Iterable[Endpoint], *, secret: str, unix_seconds: float, timeout_seconds: float
-) -> Iterator[Answer]:
+) -> Iterator[list[Answer]]:
     """One answer per endpoint, in the order of arrival; the slowest takes ``timeout_seconds``.
+
+    They come in handfuls of what arrived within GATHER_SECONDS, so that they may be stored
+    together and the early ones at once.
 
     The asking runs on an event loop of its own thread, so that the caller may store each answer
     with blocking calls while others are still awaited.
@@ -66,9 +71,24 @@ def ask(
     asking = _ask_all(wanted, answers, secret, unix_seconds, timeout_seconds)
     thread = threading.Thread(target=asyncio.run, args=(asking,), name="ask-agents", daemon=True)
     thread.start()
-    for _ in wanted:
-        yield answers.get()
+    missing = len(wanted)
+    while missing:
+        handful = _handful(answers, missing)
+        missing -= len(handful)
+        yield handful
     thread.join()
+
+
+def _handful(answers: queue.Queue[Answer], most: int) -> list[Answer]:
+    """At least one answer, and what else comes while it is waited for."""
+    found = [answers.get()]
+    until = time.monotonic() + GATHER_SECONDS
+    while len(found) < most and (left := until - time.monotonic()) > 0:
+        try:
+            found.append(answers.get(timeout=left))
+        except queue.Empty:
+            break
+    return found
 
 
 async def _ask_all(

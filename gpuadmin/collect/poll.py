@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from django.conf import settings
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 from gpuadmin.agents.client import Answer, Endpoint, ask
 from gpuadmin.collect.reports import refuse, take
+from gpuadmin.collect.steady import Came, steady, store
 from gpuadmin.fleet.models import AgentState, Cluster, Heartbeat
 from gpuadmin.fleet.services import beat
 from gpuadmin.ledger.services import keep_partitions
@@ -48,9 +49,33 @@ def poll_shard(node_ids: Iterable[int]) -> Counter[str]:
         unix_seconds=timezone.now().timestamp(),
         timeout_seconds=settings.AGENT_TIMEOUT_SECONDS,
     )
-    for answer in answers:
-        outcome[_take(by_pod[answer.endpoint.pod_uid].node_id, answer)] += 1
+    for handful in answers:
+        outcome.update(_store(by_pod, handful))
     return outcome
+
+
+def _store(by_pod: Mapping[str, AgentState], handful: list[Answer]) -> Iterator[str]:
+    """The status of each answer: steady reports together, the others one by one."""
+    now = timezone.now()
+    calm = {
+        came.known.node_id: came
+        for answer in handful
+        if answer.report is not None
+        and (came := steady(by_pod[answer.endpoint.pod_uid], answer.report, now)) is not None
+    }
+    stored = _store_calm(list(calm.values()))
+    for answer in handful:
+        node_id = by_pod[answer.endpoint.pod_uid].node_id
+        yield AgentState.Status.OK if node_id in stored else _take(node_id, answer)
+
+
+def _store_calm(calm: list[Came]) -> set[int]:
+    """What can't be stored together goes the whole way, where one report's trouble is its own."""
+    try:
+        return store(calm) if calm else set()
+    except DatabaseError:
+        log.exception("%d steady reports could not be stored together", len(calm))
+        return set()
 
 
 def _take(node_id: int, answer: Answer) -> str:

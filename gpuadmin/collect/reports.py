@@ -14,10 +14,12 @@ from gpuadmin.agents.client import Answer, Outcome
 from gpuadmin.collect.xids import new_xids
 from gpuadmin.fleet.cards import store_cards
 from gpuadmin.fleet.fitting import fit, plain
-from gpuadmin.fleet.models import AgentState, Gpu, Node
+from gpuadmin.fleet.models import AgentState, Gpu, MigInstance, Node
 from gpuadmin.fleet.services import set_agent
+from gpuadmin.fleet.steady import Standing, note_standing
 from gpuadmin.ledger.services import ReadingRow, copy_readings, store_xids
 from gpuadmin.planning.reports import impossible, wrong_identity
+from gpuadmin.planning.steady import at_work, read_cards, standing
 from gpuadmin.workloads.services import recount, store_devices
 
 Status = AgentState.Status
@@ -85,6 +87,7 @@ def _note(node: Node, status: AgentState.Status, reason: str, now: datetime) -> 
 
 def _store(node: Node, report: Report, now: datetime) -> str:
     before = AgentState.objects.filter(node=node).first()
+    ids: tuple[list[int], list[int]] = ([], [])
     status = {"ok": Status.OK, "paused": Status.PAUSED, "error": Status.NVML_ERROR}[report.state]
     columns = {
         "asked_at": now,
@@ -100,21 +103,30 @@ def _store(node: Node, report: Report, now: datetime) -> str:
             "driver_version": report.driver_version or "",
             "cuda_version": report.cuda_version or "",
         }
-        _store_readings(node, report, now)
+        ids = _store_readings(node, report, now)
     if report.pods is not None:
         store_devices(node, report.pods)
     store_xids(node, new_xids(node, before, report, now))
+    columns |= {"digest": "", "processes_digest": ""}
     set_agent(node, status, plain(report.reason or ""), now, **fit(AgentState, columns))
+    if status == Status.OK:
+        note_standing(node.pk, Standing(node.pk, standing(report), at_work(report), *ids))
     recount(node.cluster, [node.name], now)
     return status
 
 
-def _store_readings(node: Node, report: Report, now: datetime) -> None:
-    read = store_cards(node, report.gpus, _held(report), now)
+def _store_readings(node: Node, report: Report, now: datetime) -> tuple[list[int], list[int]]:
+    """The ids of the cards that were read and of their instances, in the report's order."""
+    read = store_cards(node, report.gpus, held_cards(report), now)
     copy_readings([_row(gpu, now) for gpu in read])
+    cards = [gpu.pk for gpu in read]
+    stored = MigInstance.objects.filter(gpu__in=cards).values_list("gpu_id", "uuid", "pk")
+    by_name = {(gpu_id, uuid): pk for gpu_id, uuid, pk in stored}
+    pairs = zip(cards, read_cards(report), strict=True)
+    return cards, [by_name[pk, each.uuid] for pk, gpu in pairs for each in gpu.mig_instances]
 
 
-def _held(report: Report) -> set[str] | None:
+def held_cards(report: Report) -> set[str] | None:
     """UUIDs of cards of which a container holds any part; None when the kubelet didn't tell."""
     if report.pods is None:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from agent.contract.report import Report
 from gpuadmin.fleet.models import AgentState, Node
 from gpuadmin.ledger.models import XidEvent
 
+EVER = datetime.min.replace(tzinfo=UTC)
 SLACK = timedelta(seconds=2)  # the age of listening is taken a moment before the answer comes
 
 
@@ -37,6 +38,11 @@ def new_xids(
     return events
 
 
+def listens_since(report: Report, now: datetime) -> datetime:
+    """Since when the agent has listened for XIDs without a break, as far as it tells."""
+    return now - timedelta(seconds=report.xids_from) if report.xids_from is not None else EVER
+
+
 def _was_away(before: AgentState | None, report: Report, now: datetime, *, same: bool) -> bool:
     """Whether nobody listened for a while since the last good report: the agent restarted, was
     told to let go of NVML, or let go by itself when nobody asked."""
@@ -44,6 +50,4 @@ def _was_away(before: AgentState | None, report: Report, now: datetime, *, same:
         return False
     if not same or before.reported_at is None:
         return not same
-    if report.xids_from is None:
-        return False
-    return now - timedelta(seconds=report.xids_from) > before.reported_at + SLACK
+    return listens_since(report, now) > before.reported_at + SLACK

@@ -4,6 +4,7 @@ the Kubernetes API (Node, NodeResource) and the agents (AgentState, Gpu, MigInst
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from gpuadmin.accounts.models import User
@@ -91,6 +92,7 @@ class Node(models.Model):
     capacity = models.JSONField(default=dict)  # accelerator names only; null: not a number
     allocatable = models.JSONField(default=dict)
     is_gpu_node = models.BooleanField(default=False)
+    mig_state_since = models.DateTimeField(null=True)  # mig.config.state reads so since
 
     class Meta:
         constraints = [
@@ -165,6 +167,11 @@ class AgentState(models.Model):
     cuda_version = models.CharField(max_length=20, blank=True)
     pods_error = models.TextField(blank=True)
     xid_sequence = models.BigIntegerField(default=0)
+    # What the last whole store of a report left: see fleet.steady. No digest: the next is whole.
+    digest = models.CharField(max_length=32, blank=True)
+    processes_digest = models.CharField(max_length=32, blank=True)
+    card_ids = ArrayField(models.BigIntegerField(), default=list)
+    instance_ids = ArrayField(models.BigIntegerField(), default=list)
 
     def __str__(self) -> str:
         return f"agent of {self.node_id}: {self.status}"
