@@ -15,6 +15,8 @@ LOAD = PREFIX + "load"  # utilisation in percent, one number or one for each car
 MEMORY = PREFIX + "memory"  # memory used, in percent of each card or slice held
 CARDS = PREFIX + "cards"  # card indexes to be served from: "0,1"
 RUNS_FOR = PREFIX + "runs-for"  # the pod succeeds after this time: "5s"
+ENDS_AFTER = PREFIX + "ends-after"  # a pod takes this long to end, at most its grace: "2s"
+LOG = PREFIX + "log"  # lines that the pod writes to its log when it starts
 AGE = PREFIX + "age"  # our own API server dates the object back by this much: "4d6h"
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -36,8 +38,13 @@ def mark(value: dict[str, Any], name: str) -> str | None:
 
 def age_seconds(value: dict[str, Any]) -> int:
     """How old an object says it is; 0 without the annotation or with one that can't be read."""
+    return duration(value, AGE)
+
+
+def duration(value: dict[str, Any], name: str) -> int:
+    """An annotation that is a time, in seconds; 0 without it or with one that can't be read."""
     try:
-        return seconds(mark(value, AGE) or "0s")
+        return seconds(mark(value, name) or "0s")
     except ValueError:
         return 0
 

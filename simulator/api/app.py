@@ -12,12 +12,15 @@ from aiohttp import web
 from simulator.api import discovery, tables
 from simulator.api.allowlist import AllowList
 from simulator.api.errors import ApiError
-from simulator.api.kinds import BY_PATH, Kind
+from simulator.api.kinds import BY_PATH, PODS, Kind
+from simulator.api.kubelets import Kubelets
 from simulator.api.objects import Objects
 from simulator.api.patches import apply_patch
 from simulator.api.selectors import matcher
 from simulator.api.users import SIMULATOR, user_of, who_am_i
+from simulator.api.validation import require_object
 from simulator.api.watch import DEFAULT_TIMEOUT_SECONDS, Pages, Watch
+from simulator.control.budgets import evict
 from simulator.faults.denials import Denials
 
 MAX_BODY_BYTES = 3 * 1024 * 1024  # as a real API server
@@ -63,6 +66,7 @@ class Api:
         self._tokens = tokens
         self._denials = Denials(objects.store)
         self._pages = Pages(objects.store)
+        self._kubelets = Kubelets(objects)
 
     def application(self) -> web.Application:
         """The aiohttp application; ``/simulator/used`` tells which rows of the allow-list were."""
@@ -96,6 +100,8 @@ class Api:
             self._denials.check(user, verb, target.resource, target.subresource, target.name)
         if verb in ("list", "watch"):
             return await self._list(request, verb, target.kind, target)
+        if target.kind is PODS and target.subresource in ("eviction", "log", "exec", "proxy"):
+            return await self._of_pod(request, target)
         return await self._one(request, verb, target.kind, target, user)
 
     @staticmethod
@@ -131,6 +137,21 @@ class Api:
         finally:
             watch.close()
         return response
+
+    async def _of_pod(self, request: web.Request, target: Target) -> web.StreamResponse:
+        """The pods' subresources that are no documents."""
+        key = (target.namespace, target.name)
+        match target.subresource:
+            case "log":
+                return await self._kubelets.log(request, key)
+            case "exec":
+                return await self._kubelets.execute(request, key)
+            case "proxy":
+                path = request.rel_url.raw_path.split("/", 8)[8:]
+                return await self._kubelets.proxy(request, *key, *(path or [""]))
+        evict(self._objects, key, require_object(await _body(request, required=True)))
+        done = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+        return _json(done | {"code": 201}, 201)
 
     async def _one(
         self, request: web.Request, verb: str, kind: Kind, target: Target, user: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from simulator.api.kinds import DAEMONSETS, PODS, Kind
+from simulator.api.kinds import BUDGETS, DAEMONSETS, PODS, Kind
 
 PATIENCE_SECONDS = 300  # the DefaultTolerationSeconds admission plugin
 _ABSENCES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -14,7 +14,7 @@ def with_defaults(kind: Kind, value: dict[str, Any]) -> dict[str, Any]:
     """A new object as it will be stored; the argument is not changed."""
     if kind is PODS:
         return {**value, "spec": _pod_spec(value.get("spec") or {}), "status": {"phase": "Pending"}}
-    return {**value, "status": {}} if kind is DAEMONSETS else value
+    return {**value, "status": {}} if kind in (DAEMONSETS, BUDGETS) else value
 
 
 def _pod_spec(spec: dict[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,13 @@ def _resources(group: str, version: str, allowed: AllowList) -> dict[str, Any] |
         entry = {"namespaced": kind.namespaced, "kind": kind.kind, "singularName": ""}
         for sub, verbs in allowed.verbs(kind.resource).items():
             name = f"{kind.plural}/{sub}" if sub else kind.plural
-            entries.append(entry | {"name": name, "verbs": verbs, "shortNames": list(kind.short)})
+            own = (
+                {"group": "policy", "version": "v1", "kind": "Eviction"}
+                if sub == "eviction"
+                else {}
+            )
+            named = {"name": name, "verbs": verbs, "shortNames": list(kind.short)}
+            entries.append(entry | named | own)
     if not entries:
         return None
     head = {"kind": "APIResourceList", "apiVersion": "v1", "resources": entries}

@@ -33,7 +33,7 @@ CONFIGMAPS = Kind("", "v1", "configmaps", "ConfigMap", True, ("cm",))
 DAEMONSETS = Kind("apps", "v1", "daemonsets", "DaemonSet", True, ("ds",))
 BUDGETS = Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("pdb",))
 KINDS = (
-    *(NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, DAEMONSETS),
+    *(NAMESPACES, NODES, PODS, EVENTS, CONFIGMAPS, DAEMONSETS, BUDGETS),
     Kind("", "v1", "secrets", "Secret", True),
     Kind("coordination.k8s.io", "v1", "leases", "Lease", True),
     Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False),

@@ -10,11 +10,11 @@ from typing import Any
 from simulator import marks
 from simulator.api.defaults import with_defaults
 from simulator.api.errors import MOVED, REPLACED, ApiError, already_exists, conflict, not_found
-from simulator.api.kinds import DAEMONSETS, NAMESPACES, NODES, PODS, Kind
+from simulator.api.kinds import BUDGETS, DAEMONSETS, NAMESPACES, NODES, PODS, Kind
 from simulator.api.store import Document, Key, Store
 from simulator.api.validation import require_object, validate, validate_pod_update
 
-WITH_STATUS = (NODES, PODS, DAEMONSETS)
+WITH_STATUS = (NODES, PODS, DAEMONSETS, BUDGETS)
 _FIXED = ("name", "namespace", "uid", "creationTimestamp", "generation", "deletionTimestamp")
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # the suffixes of generateName, as upstream
 
@@ -107,7 +107,7 @@ class Objects:
         metadata["name"] = metadata.get("name", "")
         if namespace:
             metadata["namespace"] = namespace
-        if kind in (PODS, DAEMONSETS):
+        if kind in (PODS, DAEMONSETS, BUDGETS):
             metadata["generation"] = 1
         metadata["uid"] = self._uid(kind, namespace, metadata["name"])
         metadata["creationTimestamp"] = marks.now(ago_seconds=marks.age_seconds(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator.api.kinds import DAEMONSETS, PODS
 from simulator.api.objects import Objects
-from simulator.control.matching import Value, selects, untolerated
+from simulator.control.matching import Value, is_ready, selects, untolerated
 
 _CONDITIONS = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 _TOLERATIONS = [
@@ -36,7 +36,7 @@ def keep_daemons(objects: Objects, nodes: list[Value], pods: list[Value]) -> Non
                 "metadata"
             ]:
                 objects.delete(PODS, (key[0], pod["metadata"]["name"]), {})
-        ready = sum(_is_ready(pod) for pod in own if _node_of(pod) in fitting)
+        ready = sum(is_ready(pod) for pod in own if _node_of(pod) in fitting)
         _write_status(objects, document.value, len(fitting), len(placed & fitting), ready)
 
 
@@ -103,8 +103,3 @@ def _node_of(pod: Value) -> str:
     affinity = pod["spec"]["affinity"]["nodeAffinity"]
     required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
     return str(required["nodeSelectorTerms"][0]["matchFields"][0]["values"][0])
-
-
-def _is_ready(pod: Value) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from simulator.api.kinds import DAEMONSETS, NODES, PODS, Kind
+from simulator.api.kinds import BUDGETS, DAEMONSETS, NODES, PODS, Kind
 from simulator.api.objects import Objects
 from simulator.api.store import Event
+from simulator.control.budgets import keep_budgets
 from simulator.control.daemonsets import keep_daemons
 from simulator.control.evictions import Evictions
 from simulator.control.lifecycle import keep_taints
@@ -18,7 +19,7 @@ SETTLE_SECONDS = 0.02  # a burst of changes is one pass
 
 
 class Controllers:
-    """Node lifecycle, taint manager, DaemonSets and scheduler over one store."""
+    """Node lifecycle, taint manager, DaemonSets, budgets and scheduler over one store."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -42,6 +43,7 @@ class Controllers:
         keep_taints(objects, self._values(NODES))
         next_eviction = self._evictions.evict(self._values(NODES), self._values(PODS))
         keep_daemons(objects, self._values(NODES), self._values(PODS))
+        keep_budgets(objects, self._values(PODS))
         schedule(objects, self._values(NODES), self._values(PODS))
         return next_eviction
 
@@ -49,5 +51,5 @@ class Controllers:
         return [document.value for _, document in self._objects.store.list(kind)]
 
     def _notice(self, event: Event) -> None:
-        if event.kind in (NODES, PODS, DAEMONSETS):
+        if event.kind in (NODES, PODS, DAEMONSETS, BUDGETS):
             self._dirty.set()

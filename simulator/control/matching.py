@@ -98,3 +98,9 @@ def amount(text: object) -> int:
         if quantity.endswith(suffix):
             return int(float(quantity.removesuffix(suffix)) * factor * 1000)
     return int(float(quantity) * 1000)
+
+
+def is_ready(pod: Value) -> bool:
+    """Whether the pod's Ready condition is true."""
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -19,13 +20,15 @@ from simulator import marks
 from simulator.faults.nodes import NodeFaults
 from simulator.faults.situations import Situation
 from simulator.fleet.inventory import NodeSpec, hardware
-from simulator.nodes import objects, plugin
+from simulator.nodes import commands, objects, plugin
 from simulator.nodes.agents import AgentJob, AgentProcesses
 from simulator.nodes.allocation import Allocations
 from simulator.nodes.client import STRATEGIC_PATCH, Kube, KubeError, Value
+from simulator.nodes.commands import Result
 from simulator.nodes.labels import node_labels
 from simulator.nodes.load import put_on, shares
 from simulator.nodes.places import Places
+from simulator.nodes.server import KubeletServer
 
 AGENT_PORT_NAME = "agent"
 RESTART_SECONDS = 1.0
@@ -61,6 +64,7 @@ class Kubelet:
         self._posted: Value = {}
         self._written = b""
         self._work: asyncio.Queue[Callable[[], Awaitable[None]]] = asyncio.Queue()
+        self._server = KubeletServer(f"127.1.{number}.1", self._read_pod, self._execute)
 
     async def run(self) -> None:
         """Do what comes, until cancelled. A refused write is logged; the next event mends it."""
@@ -75,9 +79,10 @@ class Kubelet:
         """Make the Node and its Lease, or take over those that are there."""
         self._secret = secret
         self._places.prepare()
+        await self._server.start()
         labels = node_labels(self.spec, self._rest)
         value = objects.node(self.spec, self._places, labels)
-        value["status"] |= self._resources()
+        value["status"] |= self._resources() | objects.endpoint(self.spec.name, self._server)
         if not await self._kube.create_once("/api/v1/nodes", value):
             known = await self._kube.patch(self._path(), {"metadata": {"labels": labels}})
             capacity = (known.get("status") or {}).get("capacity") or {}
@@ -92,6 +97,10 @@ class Kubelet:
             "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease
         )
         await self._settle()
+
+    async def stop(self) -> None:
+        """Answer nobody any more."""
+        await self._server.stop()
 
     async def renew_lease(self) -> None:
         """The heartbeat."""
@@ -160,7 +169,14 @@ class Kubelet:
     async def _pod_changed(self, change: str, pod: Value) -> None:
         uid, phase = pod["metadata"]["uid"], pod["status"].get("phase")
         leaving = "deletionTimestamp" in pod["metadata"]
-        if change == "DELETED" or phase in _DONE or leaving:
+        grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)
+        ends_after = min(marks.duration(pod, marks.ENDS_AFTER), grace)
+        if leaving and change != "DELETED" and ends_after and uid in self._pods:
+            loop, path = asyncio.get_running_loop(), _pod_path(pod)
+            end = functools.partial(self._kube.delete, path, uid, grace=0)
+            loop.call_later(ends_after, self._work.put_nowait, end)
+            self._pods[uid] = pod
+        elif change == "DELETED" or phase in _DONE or leaving:
             known = self._pods.pop(uid, None)
             self._allocations.release(uid)
             if known and _agent_port(pod):
@@ -201,6 +217,14 @@ class Kubelet:
             loop = asyncio.get_running_loop()
             delay = marks.seconds(runs_for)
             loop.call_later(delay, self._work.put_nowait, lambda: self._succeed(pod))
+
+    async def _read_pod(self, namespace: str, name: str) -> Value:
+        return await self._kube.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+    def _execute(self, pod: Value, command: list[str]) -> Result:
+        present = hardware_file.read(self._places.hardware)
+        held = self._allocations.held_by(self._rest).get(pod["metadata"]["uid"], [])
+        return commands.run(command, present, held)
 
     async def _succeed(self, pod: Value) -> None:
         if pod["metadata"]["uid"] in self._pods:

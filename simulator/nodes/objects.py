@@ -10,6 +10,7 @@ from simulator import marks
 from simulator.fleet.inventory import NodeSpec, made_up_id
 from simulator.nodes.client import Value
 from simulator.nodes.places import Places
+from simulator.nodes.server import KubeletServer
 
 KUBELET_VERSION = "v1.36.1"
 LEASE_SECONDS = 40
@@ -43,9 +44,17 @@ def node(spec: NodeSpec, places: Places, labels: dict[str, str]) -> Value:
         "spec": {"taints": [TAINT] if spec.tainted else []},
         "status": {
             "nodeInfo": info,
-            "addresses": [{"type": "Hostname", "address": spec.name}],
             "conditions": conditions(),
         },
+    }
+
+
+def endpoint(node_name: str, server: KubeletServer) -> Value:
+    """Where a node's kubelet is to be found, as part of the node's status."""
+    internal = {"type": "InternalIP", "address": server.address}
+    return {
+        "addresses": [internal, {"type": "Hostname", "address": node_name}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": server.port}},
     }
 
 
@@ -137,7 +146,9 @@ def started_at(pod: Value) -> str:
     status = pod.get("status") or {}
     if status.get("startTime") or not marks.age_seconds(pod):
         return status.get("startTime") or marks.now()
-    bound: Value = next((c for c in status.get("conditions") or [] if c["type"] == "PodScheduled"), {})
+    bound: Value = next(
+        (c for c in status.get("conditions") or [] if c["type"] == "PodScheduled"), {}
+    )
     since = bound.get("lastTransitionTime") or pod["metadata"]["creationTimestamp"]
     start = marks.parse_timestamp(since) + timedelta(seconds=3)
     return marks.timestamp(min(start, datetime.now(UTC)))

@@ -67,6 +67,7 @@ class Fleet:
                 ready.touch()
         finally:
             await asyncio.gather(*(server.stop(0) for server in servers))
+            await asyncio.gather(*(kubelet.stop() for kubelet in self._kubelets.values()))
 
     async def _populate(self, *, with_tenants: bool) -> None:
         """Tenants first, then what they ran into: fewer slots, closed nodes, a lost card."""

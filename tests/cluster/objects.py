@@ -50,7 +50,13 @@ def taint(admin: Client, node: str, *taints: Document) -> None:
 
 @contextmanager
 def gpu_pod(
-    admin: Client, name: str, *, gpus: int, node: str, annotations: dict[str, str] | None = None
+    admin: Client,
+    name: str,
+    *,
+    gpus: int,
+    node: str,
+    annotations: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
 ) -> Iterator[str]:
     """A pod that asks for ``gpus`` GPUs on the node of that hostname; gone on leaving.
 
@@ -63,7 +69,7 @@ def gpu_pod(
         "nodeSelector": {"kubernetes.io/hostname": node},
         "terminationGracePeriodSeconds": 1,
     }
-    meta = {"name": name, "annotations": annotations or {}}
+    meta = {"name": name, "annotations": annotations or {}, "labels": labels or {}}
     admin.ok("POST", PODS, {"metadata": meta, "spec": spec})
     try:
         yield path

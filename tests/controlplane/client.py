@@ -54,12 +54,20 @@ class Client:
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         address = urlsplit(cluster["server"])
         self._host, self._port = address.hostname or "", address.port
-        self._headers = {"Accept": "application/json"}
+        self._headers: dict[str, str] = {}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
         self._tls = _tls(cluster, user) if address.scheme == "https" else None
 
-    def call(self, method: str, path: str, body: object = None, *, patch: str = "merge") -> Answer:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        patch: str = "merge",
+        accept: str = "application/json",
+    ) -> Answer:
         """Make one call and return its answer, whatever its status.
 
         ``patch`` names the kind of a PATCH: merge, strategic-merge or json. Raises OSError.
@@ -67,8 +75,9 @@ class Client:
         kind = f"application/{patch}-patch+json" if method == "PATCH" else "application/json"
         connection = self._connect()
         try:
+            headers = self._headers | {"Content-Type": kind, "Accept": accept}
             payload = None if body is None else json.dumps(body)
-            connection.request(method, path, payload, self._headers | {"Content-Type": kind})
+            connection.request(method, path, payload, headers)
             response = connection.getresponse()
             return Answer(response.status, response.read().decode())
         finally:

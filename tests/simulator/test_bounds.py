@@ -14,6 +14,12 @@ from simulator.api.allowlist import AllowList, load
 from simulator.cluster import SimulatedCluster
 from tests.simulator.support import Api, kubectl, node
 
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "keep"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "notebook-lena"}}},
+}
 ROOT = Path(__file__).parents[2]
 
 
@@ -23,7 +29,7 @@ ROOT = Path(__file__).parents[2]
         ("GET", "/apis/apps/v1/deployments", "list deployments.apps"),
         ("PATCH", "/api/v1/namespaces/default/configmaps/x", "patch configmaps"),
         ("DELETE", "/api/v1/nodes", "deletecollection nodes"),
-        ("GET", "/api/v1/namespaces/default/pods/x/log", "get pods/log"),
+        ("POST", "/api/v1/namespaces/default/pods/x/portforward", "create pods/portforward"),
         ("POST", "/apis/example.com/v1/namespaces/default/things", "create things.example.com"),
     ],
 )
@@ -85,6 +91,12 @@ def use_kubectl(cluster: SimulatedCluster) -> None:
     pod = ("pod", "notebook-lena-0", "-n", "sandbox")
     kubectl(cluster.kubeconfig, "annotate", *pod, "sim.gpuadmin.io/load=50", "--overwrite")
     kubectl(cluster.kubeconfig, "get", *pod)
+    kubectl(cluster.kubeconfig, "logs", "notebook-lena-0", "-n", "sandbox", "--tail=1")
+    kubectl(cluster.kubeconfig, "exec", "notebook-lena-0", "-n", "sandbox", "--", "true")
+    kubectl(cluster.kubeconfig, "create", "--validate=false", "-f", "-", stdin=json.dumps(BUDGET))
+    kubectl(cluster.kubeconfig, "get", "pdb", "keep")
+    kubectl(cluster.kubeconfig, "get", "pdb", "-A")
+    kubectl(cluster.kubeconfig, "delete", "pdb", "keep")
     kubectl(cluster.kubeconfig, "delete", *pod, "--wait=false")
 
 
@@ -97,6 +109,12 @@ def use_as_gpuadmin(api: Api) -> None:
     api.get("/apis/apps/v1/namespaces/gpuadmin/daemonsets/gpuadmin-agent")
     assert "spec" in api.merge("/api/v1/nodes/h100-02", {"spec": {"taints": []}}).body
     api.create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+    [agent, *_] = api.get("/api/v1/namespaces/gpuadmin/pods")["items"]
+    proxy = f"/api/v1/namespaces/gpuadmin/pods/{agent['metadata']['name']}/proxy"
+    assert api.get(f"{proxy}/healthz")["status"] == "ok"
+    assert api.call("POST", f"{proxy}/v1/release", {}).code == 401
+    evicted = api.call("POST", "/api/v1/namespaces/default/pods/nobody/eviction", {})
+    assert evicted.code == 404
     review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "nodes"}}}
     api.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from simulator.api.tables import human_duration
 from simulator.cluster import SimulatedCluster
-from tests.simulator.support import Api, kubectl, node, pod, wait_for
+from tests.simulator.support import KUBECTL, Api, kubectl, node, pod, wait_for
 
 NODES = "/api/v1/nodes"
+SCRIPT = Path(__file__).parents[1] / "kubectl.sh"
 
 
 @pytest.fixture
@@ -108,3 +111,14 @@ def test_create_replace_and_delete_from_files(bare: SimulatedCluster, api: Api) 
 def test_version_says_that_it_is_simulated(bare: SimulatedCluster) -> None:
     printed = json.loads(kubectl(bare.kubeconfig, "version", "-o", "json"))
     assert printed["serverVersion"]["gitVersion"] == "v1.36.1-gpuadmin-sim"
+
+
+def test_what_an_administrator_does_with_kubectl_works(tmp_path: Path) -> None:
+    """get, describe, label, taint, logs, exec, cordon, drain, delete: tests/kubectl.sh."""
+    nodes = ["h100-02", "l40s-01"]
+    with SimulatedCluster(tmp_path / "sim", nodes, tenants=False) as cluster:
+        cluster.wait_ready()
+        command = ["sh", str(SCRIPT), str(KUBECTL), str(cluster.kubeconfig), "h100-02"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("all steps done\n")
