@@ -1,7 +1,7 @@
 """The product's settings for its processes in these tests.
 
 Pages name static files as they are written: nobody has collected them here. The sweep of operations
-comes more often, so that a test does not wait for it.
+and the question for our rights come more often, so that a test does not wait for them.
 """
 
 from datetime import timedelta
@@ -10,9 +10,8 @@ from gpuadmin.settings import *  # noqa: F403
 from gpuadmin.settings import CELERY_BEAT_SCHEDULE
 
 SWEEP_SECONDS = 5
-CELERY_BEAT_SCHEDULE["take up operations that lost their worker"]["schedule"] = timedelta(
-    seconds=SWEEP_SECONDS
-)
+for name in ("take up operations that lost their worker", "ask what our account may do"):
+    CELERY_BEAT_SCHEDULE[name]["schedule"] = timedelta(seconds=SWEEP_SECONDS)
 
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -13,6 +13,7 @@ import pytest
 from tests.cluster.between import Between
 from tests.cluster.changes import END_SECONDS, confirm, node_in, preview, undo
 from tests.cluster.console import Console
+from tests.cluster.grants import granted
 from tests.cluster.objects import (
     GPU,
     bare_node,
@@ -108,6 +109,24 @@ def test_a_taint_by_the_product_bars_a_pod_until_it_is_undone(
         assert node_of(taints, pod) == NODE
         wait_phase(taints, pod, "Running")
     assert taints_of(taints) == []
+
+
+def test_an_action_is_greyed_with_its_components_name_until_the_cluster_grants_it(
+    console: Console, plane: ControlPlane, simulated: Client, reader: Path
+) -> None:
+    greyed = "does not hold the component “taint”"
+
+    def is_greyed() -> bool:
+        return greyed in unescape(console.page("/nodes"))
+
+    until(is_greyed, END_SECONDS, "the taint to be greyed")
+    refused = preview(console, "taint.add", node_in(console, NODE), **REPAIR)
+    [blocker] = refused["plan"]["blockers"]
+    assert greyed in blocker
+    with granted(plane, reader, "taint"):
+        until(lambda: not is_greyed(), END_SECONDS, "the taint to be offered")
+        offered = preview(console, "taint.add", node_in(console, NODE), **REPAIR)
+        assert offered["plan"]["blockers"] == []
 
 
 def waits(console: Console, name: str) -> list[str]:
