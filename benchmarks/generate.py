@@ -19,6 +19,7 @@ FIRST_VERSION = 1_000
 MODEL = "NVIDIA-H100-80GB-HBM3"
 PODS_PER_NODE = (4, 2, 1)  # cards that each node's accelerator pods ask for: 7 of 8
 NAMESPACES = 40
+IMAGE = "registry.example/team/training:2026.11"
 BEGAN = "2026-11-30T10:00:00Z"
 _FEATURES = (
     "ADX",
@@ -180,6 +181,11 @@ def _node_status(name: str, number: int, gpus: int) -> Json:
             "osImage": "Ubuntu 22.04.5 LTS",
             "containerRuntimeVersion": "containerd://1.7.24",
             "kubeletVersion": "v1.33.4",
+            "kubeProxyVersion": "",
+            "architecture": "amd64",
+            "operatingSystem": "linux",
+            "bootID": f"{number:08x}-0000-4000-8000-000000000000",
+            "systemUUID": f"{number:08x}-0000-4000-8000-000000000001",
             "machineID": f"{number:032x}",
         },
         "images": [],
@@ -220,7 +226,7 @@ def _pod_spec(node_on: str, amounts: dict[str, str], environment: list[Json]) ->
         "containers": [
             {
                 "name": "main",
-                "image": "registry.example/team/training:2026.11",
+                "image": IMAGE,
                 "command": ["python", "-m", "train"],
                 "env": environment,
                 "resources": {"requests": amounts, "limits": amounts},
@@ -244,6 +250,8 @@ def _pod_status(number: int, *, bound: bool) -> Json:
                 "name": "main",
                 "ready": True,
                 "restartCount": 0,
+                "image": IMAGE,
+                "imageID": f"{IMAGE}@sha256:{7:064x}",
                 "containerID": f"containerd://{number:064x}",
                 "state": {"running": {"startedAt": BEGAN}},
             }

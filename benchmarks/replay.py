@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from benchmarks import generate
 
 BOOKMARK_SECONDS = 5.0
+AT_ONCE = 100  # pods that live at the same time
 EVENTS_PER_POD = 4  # pending, bound, its container says something, deleted
 
 
@@ -26,7 +27,7 @@ class Replay:
     """Pages of nodes and pods; a stream of ``events`` at ``rate`` a second once a watch is open.
 
     ``began`` is when event 0 was due (Unix time); ``late_seconds`` how far the sender ever was
-    behind its own schedule.
+    behind its own schedule. ``listed``: a list was asked for.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Replay:
         self.rate = rate
         self.began: float | None = None
         self.late_seconds = 0.0
+        self.listed = False
         self.done = threading.Event()
         handler = type("Handler", (_Handler,), {"replay": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -56,7 +58,12 @@ class Replay:
         self.server.server_close()
 
     def stats(self) -> dict[str, Any]:
-        return {"began": self.began, "late_seconds": self.late_seconds, "done": self.done.is_set()}
+        return {
+            "listed": self.listed,
+            "began": self.began,
+            "late_seconds": self.late_seconds,
+            "done": self.done.is_set(),
+        }
 
     def lines(self, kind: str) -> Iterator[bytes]:
         """What a watch says, as it is due; bookmarks for ever after."""
@@ -99,6 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif "watch" in query:
             self._watch(kind)
         else:
+            self.replay.listed = True
             self._answer(200, self.replay.pages[kind][int(query.get("continue", "0"))])
 
     def do_POST(self) -> None:
@@ -128,13 +136,19 @@ class _Handler(BaseHTTPRequestHandler):
 def lives(count: int, gpu_share: float, node_count: int, first: int) -> list[bytes]:
     """``count`` events of pods that are made, bound, change and are deleted, EVENTS_PER_POD each.
 
-    Pods are interleaved, a hundred at a time, as a cluster's are; numbers start at ``first``.
+    Pods are interleaved, AT_ONCE at a time, as a cluster's are; numbers start at ``first``.
     """
     found: list[bytes] = []
-    for start in range(0, count // EVENTS_PER_POD, 100):
-        group = [_life(first + start + one, gpu_share, node_count) for one in range(100)]
+    for start in range(0, count // EVENTS_PER_POD, AT_ONCE):
+        group = [_life(first + start + one, gpu_share, node_count) for one in range(AT_ONCE)]
         found += [life[step] for step in range(EVENTS_PER_POD) for life in group]
     return found[:count]
+
+
+def deleted_at(number: int) -> int:
+    """Which event deletes pod ``number`` of `lives`, both counted from 0."""
+    group, one = divmod(number, AT_ONCE)
+    return group * AT_ONCE * EVENTS_PER_POD + (EVENTS_PER_POD - 1) * AT_ONCE + one
 
 
 def _life(number: int, gpu_share: float, node_count: int) -> list[bytes]:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from gpuadmin.collect.objects import (
-    UNREADABLE,
-    Applied,
-    PodBook,
-    apply_nodes,
-    store_agents,
-    uid_of,
-)
-from gpuadmin.fleet.models import Cluster
-from gpuadmin.fleet.services import FindingFact, beat, forget_nodes, sync_findings
-from gpuadmin.kube import structs
-from gpuadmin.kube.stream import Alive, Change, Changed, Listed, Trouble
+from gpuadmin.collect.agents import AgentBook
+from gpuadmin.collect.objects import UNREADABLE, T, Unreadables, apply_nodes, apply_pods, fold
+from gpuadmin.collect.reading import SeenNode, SeenPod
+from gpuadmin.fleet.models import Cluster, Node
+from gpuadmin.fleet.services import beat, sync_findings
+from gpuadmin.kube.stream import Change, Changed, Listed, Trouble
 from gpuadmin.workloads.services import recount
 
 WATCH_EXPECTED_SECONDS = 75  # the API server sends a bookmark about once a minute
-LOOK_AGAIN = timedelta(seconds=10)  # for our DaemonSet, while there is none
+KINDS = ("nodes", "pods")
 _OURS = (
     "nodes_observed_at",
     "nodes_error",
@@ -35,7 +29,7 @@ _OURS = (
 class FromNodes:
     """A change of the stream of nodes."""
 
-    change: Change[structs.Node]
+    change: Change[SeenNode]
     kind = "nodes"
 
 
@@ -43,7 +37,7 @@ class FromNodes:
 class FromPods:
     """A change of the stream of pods."""
 
-    change: Change[structs.Pod]
+    change: Change[SeenPod]
     kind = "pods"
 
 
@@ -51,91 +45,70 @@ FromStream = FromNodes | FromPods
 
 
 class Batch:
-    """Keeps what must outlive a batch: which pods are our agents, what can't be read.
+    """Keeps what must outlive a batch: which pods are our agents, what can't be read, and which
+    nodes wait to be counted.
 
-    ``find_daemonset()`` reads our DaemonSet's uid, or a sentence why there is none.
+    Nodes are counted once both streams have spoken, with a list or with trouble: the first lists
+    of 5,000 nodes and their pods come within seconds of each other, and counting is dear.
     """
 
-    def __init__(
-        self, namespace: str, find_daemonset: Callable[[], tuple[str | None, str]]
-    ) -> None:
-        self._find_daemonset = find_daemonset
-        self._book = PodBook(namespace)
-        self._ours: str | None = None
-        self._why_none = ""
-        self._looked_at: datetime | None = None
-        self._looked_among: set[str] = set()
-        self._unreadable: dict[str, FindingFact] = {}
+    def __init__(self, find_daemonset: Callable[[], tuple[str | None, str]]) -> None:
+        self._book = AgentBook(find_daemonset)
+        self._unreadable = Unreadables()
+        self._silent = set(KINDS)
+        self._dirty: set[str] = set()
+        self._count_all = True
 
     def apply(self, cluster: Cluster, changes: list[FromStream], now: datetime) -> None:
         """Apply the changes in order, then count each dirty node once."""
-        applied = Applied()
+        knew_pods = cluster.pods_observed_at is not None and not cluster.pods_forbidden
+        nodes = (item.change for item in changes if isinstance(item, FromNodes))
+        pods = (item.change for item in changes if isinstance(item, FromPods))
+        nodes_changed = self._nodes(cluster, nodes, now)
+        self._pods(cluster, pods, now)
         for item in changes:
-            if isinstance(item.change, Trouble):
-                self._trouble(cluster, item.kind, item.change)
-                continue
-            self._seen(cluster, item.kind, now)
-            if isinstance(item, FromNodes):
-                self._nodes(cluster, item.change, applied, now)
-            else:
-                self._pods(cluster, item.change, applied, now)
-        looked = self._look_for_daemonset(now)
-        if looked or any(not isinstance(item.change, Alive | Trouble) for item in changes):
-            store_agents(cluster, self._book.agents(self._ours), self._why_none, now)
+            self._heard(cluster, item, now)
+        knows_pods = cluster.pods_observed_at is not None and not cluster.pods_forbidden
+        self._count_all |= knew_pods != knows_pods
+        if "pods" not in self._silent:
+            self._book.store(cluster, now, nodes_changed=nodes_changed)
         cluster.save(update_fields=_OURS)
-        self._sync_unreadable(cluster, applied, now)
-        if applied.dirty:
-            recount(cluster, applied.dirty, now)
+        if not self._silent:
+            self._sync_unreadable(cluster, now)
+            self._count(cluster, now)
         for kind in {item.kind for item in changes}:
             self._beat(cluster, kind, now)
 
-    def _nodes(
-        self, cluster: Cluster, change: Change[structs.Node], applied: Applied, now: datetime
-    ) -> None:
-        if isinstance(change, Listed):
-            self._unreadable = {
-                u: f for u, f in self._unreadable.items() if f.object_kind != "node"
-            }
-            apply_nodes(cluster, change.items, applied, now, complete=True)
-        elif not isinstance(change, Changed):
-            return
-        elif change.gone:
-            uid = uid_of(change.object)
-            applied.unreadable[uid] = None
-            forget_nodes(cluster, now, uids=[uid])
+    def _nodes(self, cluster: Cluster, changes: Iterable[Change[SeenNode]], now: datetime) -> bool:
+        changed = False
+        for run in _runs(changes):
+            folded = fold(run, "node", self._unreadable)
+            dirty = apply_nodes(cluster, folded, self._unreadable, now)
+            changed |= bool(dirty or folded.gone or folded.listed is not None)
+            self._dirty |= dirty
+        return changed
+
+    def _pods(self, cluster: Cluster, changes: Iterable[Change[SeenPod]], now: datetime) -> None:
+        for run in _runs(changes):
+            folded = fold(run, "pod", self._unreadable)
+            self._book.note(folded.last.values(), complete=folded.listed is not None)
+            self._book.forget(folded.gone)
+            self._dirty |= apply_pods(cluster, folded, self._unreadable, now)
+
+    def _count(self, cluster: Cluster, now: datetime) -> None:
+        if self._count_all:
+            present = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
+            self._dirty |= set(present.values_list("name", flat=True))
+        if self._dirty:
+            recount(cluster, self._dirty, now)
+        self._dirty, self._count_all = set(), False
+
+    def _heard(self, cluster: Cluster, item: FromStream, now: datetime) -> None:
+        self._silent.discard(item.kind)
+        if isinstance(item.change, Trouble):
+            self._trouble(cluster, item.kind, item.change)
         else:
-            apply_nodes(cluster, [change.object], applied, now)
-
-    def _pods(
-        self, cluster: Cluster, change: Change[structs.Pod], applied: Applied, now: datetime
-    ) -> None:
-        if isinstance(change, Listed):
-            self._looked_at = None
-            self._unreadable = {u: f for u, f in self._unreadable.items() if f.object_kind != "pod"}
-            self._book.apply(cluster, change.items, applied, now, complete=True)
-        elif not isinstance(change, Changed):
-            return
-        elif change.gone:
-            self._book.forget(cluster, uid_of(change.object), applied, now)
-        else:
-            self._book.apply(cluster, [change.object], applied, now)
-
-    def _look_for_daemonset(self, now: datetime) -> bool:
-        """Read our DaemonSet's uid where it may be another now; whether it was read.
-
-        After each list of pods; at once when a DaemonSet that we have not seen has pods in our
-        namespace (ours was made, or made anew); and every 10 s while there is none, since the
-        right to read it may have come.
-        """
-        among = self._book.daemonsets
-        stranger = bool(among - self._looked_among - {self._ours})
-        if self._looked_at is not None and not stranger:
-            waits = now - self._looked_at < LOOK_AGAIN
-            if self._ours is not None or waits:
-                return False
-        self._ours, self._why_none = self._find_daemonset()
-        self._looked_at, self._looked_among = now, among
-        return True
+            self._seen(cluster, item.kind, now)
 
     def _seen(self, cluster: Cluster, kind: str, now: datetime) -> None:
         if kind == "nodes":
@@ -156,12 +129,20 @@ class Batch:
         error = cluster.nodes_error if kind == "nodes" else cluster.pods_error
         beat(cluster, f"watch-{kind}", now, expected_seconds=WATCH_EXPECTED_SECONDS, error=error)
 
-    def _sync_unreadable(self, cluster: Cluster, applied: Applied, now: datetime) -> None:
-        before = dict(self._unreadable)
-        for uid, fact in applied.unreadable.items():
-            if fact is None:
-                self._unreadable.pop(uid, None)
-            else:
-                self._unreadable[uid] = fact
-        if self._unreadable or before:
-            sync_findings(cluster, [UNREADABLE], self._unreadable.values(), now)
+    def _sync_unreadable(self, cluster: Cluster, now: datetime) -> None:
+        if self._unreadable.changed:
+            sync_findings(cluster, [UNREADABLE], self._unreadable.facts.values(), now)
+            self._unreadable.changed = False
+
+
+def _runs(changes: Iterable[Change[T]]) -> Iterator[list[Listed[T] | Changed[T]]]:
+    """Runs of changes that may be folded: a list begins a new one."""
+    run: list[Listed[T] | Changed[T]] = []
+    for change in changes:
+        if isinstance(change, Listed) and run:
+            yield run
+            run = []
+        if isinstance(change, Listed | Changed):
+            run.append(change)
+    if run:
+        yield run

@@ -1,60 +1,156 @@
-"""Applying changes of nodes and pods: staged, decoded one by one, one transaction a batch.
+"""Applying what was seen of nodes and pods, many objects in few statements.
 
-One unreadable object is a finding, not a failure (C36).
+One object that can't be read, or that the database refuses, is a finding, not a failure (C36).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Generic, TypeVar
 
-from django.conf import settings
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Q
 
-from gpuadmin.agents.discovery import AgentPod, agent_pod, daemonset_uid
-from gpuadmin.collect.convert import node_columns, pod_columns
-from gpuadmin.fleet.fitting import fit
-from gpuadmin.fleet.models import AgentState, Cluster, Node
-from gpuadmin.fleet.services import FindingFact, forget_nodes, set_agent, store_node
-from gpuadmin.kube import structs
+from gpuadmin.collect.reading import SeenNode, SeenPod
+from gpuadmin.fleet.models import Cluster, Node
+from gpuadmin.fleet.nodes import store_nodes, take_names
+from gpuadmin.fleet.services import FindingFact, forget_nodes
 from gpuadmin.kube.objects import Unreadable
+from gpuadmin.kube.stream import Changed, Listed
 from gpuadmin.workloads.models import Pod
 from gpuadmin.workloads.services import forget_pods, store_pods
 
 UNREADABLE = "unreadable_object"
-NO_GPU_NODE = "The node has no accelerators."
 # What storing one odd object may raise; trouble of the database itself is none of these.
-UNSTORABLE = (DataError, IntegrityError, ValueError, OverflowError)
+UNSTORABLE = (DataError, IntegrityError)
+T = TypeVar("T", SeenNode, SeenPod)
 
 
-@dataclass
-class Applied:
-    """What a batch did: nodes to count again; per uid, whether the object could be read."""
+class Unreadables:
+    """The objects that can't be read or stored now, by uid; ``changed`` since it was last asked."""
 
-    dirty: set[str] = field(default_factory=set)
-    unreadable: dict[str, FindingFact | None] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.facts: dict[str, FindingFact] = {}
+        self.changed = True
 
-    def note(self, found: structs.Node | structs.Pod | Unreadable, word: str) -> None:
-        """Remember that an object can, or can't, be read."""
+    def note(self, found: SeenNode | SeenPod | Unreadable, word: str) -> None:
+        """This object was seen: as a ``word`` (node, pod) that can, or can't, be read."""
         if isinstance(found, Unreadable):
-            self.unreadable[found.uid or found.name] = _unreadable(found, word)
+            self.facts[found.uid or found.name] = _fact(found, word)
+            self.changed = True
         else:
-            self.unreadable[found.metadata.uid] = None
+            self.forget(found.uid)
 
-    def refuse(self, uid: str, name: str, word: str, error: Exception) -> None:
-        """Remember that an object can be read, but not stored."""
-        self.unreadable[uid] = _unreadable(Unreadable(uid, name, f"not storable: {error}"), word)
+    def forget(self, uid: str) -> None:
+        """It is gone, or it can be read."""
+        if self.facts and self.facts.pop(uid, None) is not None:
+            self.changed = True
+
+    def clear(self, word: str) -> None:
+        """A new list of nodes or of pods says everything anew."""
+        self.facts = {uid: f for uid, f in self.facts.items() if f.object_kind != word}
+        self.changed = True
 
 
-def uid_of(found: structs.Node | structs.Pod | Unreadable) -> str:
-    """An object's uid; empty when not even that could be read."""
-    return found.uid if isinstance(found, Unreadable) else found.metadata.uid
+@dataclass(frozen=True)
+class Folded(Generic[T]):
+    """A run of changes of one kind: the last readable state of each object by uid, the uids of
+    those that were deleted, and, where it had a list, all uids of that (None: it had none)."""
+
+    last: dict[str, T]
+    gone: set[str]
+    listed: set[str] | None
 
 
-def _unreadable(found: Unreadable, word: str) -> FindingFact:
+def fold(
+    changes: Iterable[Listed[T] | Changed[T]], word: str, unreadable: Unreadables
+) -> Folded[T]:
+    """Fold a run, which may have a list as its first change. An unreadable object exists, too."""
+    last: dict[str, T] = {}
+    gone: set[str] = set()
+    listed: set[str] | None = None
+    for change in changes:
+        if isinstance(change, Changed) and change.gone:
+            unreadable.forget(change.object.uid or change.object.name)
+            gone.add(change.object.uid)
+            continue
+        if isinstance(change, Listed):
+            unreadable.clear(word)
+            listed = {item.uid for item in change.items}
+        for item in change.items if isinstance(change, Listed) else [change.object]:
+            unreadable.note(item, word)
+            gone.discard(item.uid)
+            if not isinstance(item, Unreadable):
+                last[item.uid] = item
+    return Folded(last, gone, listed)
+
+
+def apply_nodes(
+    cluster: Cluster, run: Folded[SeenNode], unreadable: Unreadables, now: datetime
+) -> set[str]:
+    """Store nodes; after a list those not in it are gone (an empty list is 0: C38 t3). Gives the
+    names of nodes that are new or changed."""
+    seen = {uid: node for uid, node in run.last.items() if uid not in run.gone}
+
+    def store(some: Mapping[str, SeenNode]) -> set[str]:
+        take_names(cluster, {node.name: uid for uid, node in some.items()}, now)
+        return store_nodes(cluster, [node.row for node in some.values()], now)
+
+    dirty = _storing(seen, "node", unreadable, store)
+    stored = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
+    gone = set(run.gone)
+    if run.listed is not None:
+        gone |= set(stored.values_list("uid", flat=True)) - run.listed - set(seen)
+    if gone:
+        forget_nodes(cluster, now, uids=gone)
+    return dirty
+
+
+def apply_pods(
+    cluster: Cluster, run: Folded[SeenPod], unreadable: Unreadables, now: datetime
+) -> set[str]:
+    """Store pods that ask for accelerators; after a list those not in it no longer exist. One that
+    came and went within the run is stored, too: it was there. Gives the names of its nodes."""
+    asking = {uid: pod for uid, pod in run.last.items() if pod.row is not None}
+
+    def store(some: Mapping[str, SeenPod]) -> set[str]:
+        return store_pods(cluster, [pod.row for pod in some.values() if pod.row], now)
+
+    dirty = _storing(asking, "pod", unreadable, store)
+    gone = set(run.gone)
+    if run.listed is not None:
+        stored = Pod.objects.filter(cluster=cluster, gone_at__isnull=True)
+        gone |= set(stored.values_list("uid", flat=True)) - run.listed - set(run.last)
+    return dirty | forget_pods(cluster, gone, now) if gone else dirty
+
+
+def _storing(
+    objects: Mapping[str, T],
+    word: str,
+    unreadable: Unreadables,
+    store: Callable[[Mapping[str, T]], set[str]],
+) -> set[str]:
+    """All at once; where the database refuses that, by halves, so that only the bad one is out."""
+    if not objects:
+        return set()
+    try:
+        with transaction.atomic():
+            return store(objects)
+    except UNSTORABLE as error:
+        if len(objects) == 1:
+            [found] = objects.values()
+            refused = Unreadable(found.uid, found.name, f"not storable: {error}")
+            unreadable.note(refused, word)
+            return set()
+    items = list(objects.items())
+    half = len(items) // 2
+    return set().union(
+        *(_storing(dict(some), word, unreadable, store) for some in (items[:half], items[half:]))
+    )
+
+
+def _fact(found: Unreadable, word: str) -> FindingFact:
     return FindingFact(
         code=UNREADABLE,
         severity="warning",
@@ -64,148 +160,3 @@ def _unreadable(found: Unreadable, word: str) -> FindingFact:
         sentence=f"The {word} {found.name} can't be read and is left out",
         advice=f"Its object is not as the API promises: {found.error[:300]}",
     )
-
-
-def apply_nodes(
-    cluster: Cluster,
-    nodes: Iterable[structs.Node | Unreadable],
-    applied: Applied,
-    now: datetime,
-    *,
-    complete: bool = False,
-) -> None:
-    """Store nodes; with ``complete`` those not among them are gone (an empty list is 0: C38 t3)."""
-    seen = set()
-    for node in nodes:
-        seen.add(uid_of(node))
-        applied.note(node, "node")
-        if isinstance(node, Unreadable):
-            continue
-        try:
-            with transaction.atomic():
-                changed = store_node(cluster, uid_of(node), fit(Node, node_columns(node)), now)
-        except UNSTORABLE as error:
-            applied.refuse(uid_of(node), node.metadata.name, "node", error)
-            continue
-        if changed:
-            applied.dirty.add(node.metadata.name)
-    if complete:
-        stored = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
-        forget_nodes(cluster, now, uids=stored.exclude(uid__in=seen).values_list("uid", flat=True))
-
-
-def _store_pods(
-    cluster: Cluster, pods: Mapping[str, dict[str, Any]], applied: Applied, now: datetime
-) -> None:
-    """All at once; where the database refuses that, one by one, so that only the bad one is out."""
-    try:
-        with transaction.atomic():
-            applied.dirty |= store_pods(cluster, pods, now)
-    except UNSTORABLE as error:
-        if len(pods) == 1:
-            [(uid, columns)] = pods.items()
-            name = f"{columns['namespace']}/{columns['name']}"
-            applied.refuse(uid, name, "pod", error)
-            return
-        for uid, columns in pods.items():
-            _store_pods(cluster, {uid: columns}, applied, now)
-
-
-class PodBook:
-    """Applies pods, and keeps those that a DaemonSet of our namespace controls: ours are among
-    them as soon as it is known which DaemonSet is ours."""
-
-    def __init__(self, namespace: str) -> None:
-        self.namespace = namespace
-        self._of_daemonsets: dict[str, structs.Pod] = {}
-
-    def apply(
-        self,
-        cluster: Cluster,
-        pods: Iterable[structs.Pod | Unreadable],
-        applied: Applied,
-        now: datetime,
-        *,
-        complete: bool = False,
-    ) -> None:
-        """Store pods that ask for accelerators; with ``complete`` the others no longer exist."""
-        seen: set[str] = set()
-        asking: dict[str, dict[str, Any]] = {}
-        if complete:
-            self._of_daemonsets.clear()
-        for pod in pods:
-            seen.add(uid_of(pod))
-            applied.note(pod, "pod")
-            if isinstance(pod, Unreadable):
-                continue
-            if pod.metadata.namespace == self.namespace and daemonset_uid(pod):
-                self._of_daemonsets[pod.metadata.uid] = pod
-            columns = pod_columns(pod)
-            if columns is not None:
-                asking[pod.metadata.uid] = fit(Pod, columns)
-        _store_pods(cluster, asking, applied, now)
-        if complete:
-            stored = Pod.objects.filter(cluster=cluster, gone_at__isnull=True)
-            missing = set(stored.values_list("uid", flat=True)) - seen
-            applied.dirty |= forget_pods(cluster, missing, now)
-
-    def forget(self, cluster: Cluster, uid: str, applied: Applied, now: datetime) -> None:
-        """One pod was deleted."""
-        self._of_daemonsets.pop(uid, None)
-        applied.unreadable[uid] = None
-        applied.dirty |= forget_pods(cluster, [uid], now)
-
-    @property
-    def daemonsets(self) -> set[str]:
-        """The uids of the DaemonSets that have pods in our namespace."""
-        return {uid for pod in self._of_daemonsets.values() if (uid := daemonset_uid(pod))}
-
-    def agents(self, ours: str | None) -> dict[str, AgentPod]:
-        """Our agents by node name, ``ours`` being our DaemonSet's uid."""
-        found: dict[str, AgentPod] = {}
-        for pod in self._of_daemonsets.values():
-            agent = agent_pod(
-                pod, namespace=self.namespace, ours=ours, loopback=settings.LOOPBACK_AGENTS
-            )
-            if agent is None:
-                continue
-            # While one pod of the DaemonSet replaces another, the one that has an address speaks.
-            known = found.get(agent.node_name)
-            if known is None or agent.address or not known.address:
-                found[agent.node_name] = agent
-        return found
-
-
-def store_agents(
-    cluster: Cluster, agents: Mapping[str, AgentPod], why_none: str, now: datetime
-) -> None:
-    """Bring the agents of GPU nodes in line with the pods; the poll says how they answer.
-
-    A node that is no GPU node any more is not asked any more: its old address may be another's.
-    """
-    present = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
-    asked = Q(agent__address__isnull=False)
-    for node in present.filter(Q(is_gpu_node=True) | asked).select_related("agent"):
-        pod = agents.get(node.name) if node.is_gpu_node else None
-        _store_agent(node, pod, why_none if node.is_gpu_node else NO_GPU_NODE, now)
-
-
-def _store_agent(node: Node, pod: AgentPod | None, why_none: str, now: datetime) -> None:
-    state: AgentState | None = getattr(node, "agent", None)
-    if pod is None:
-        if state is None or state.status != AgentState.Status.MISSING or state.reason != why_none:
-            set_agent(node, AgentState.Status.MISSING, why_none, now, address=None, port=None)
-        return
-    place = {
-        "pod_uid": pod.pod_uid,
-        "pod_name": pod.pod_name,
-        "address": pod.address,
-        "port": pod.port,
-    }
-    moved = state is None or any(getattr(state, k) != v for k, v in place.items())
-    if pod.problem:
-        reason = f"{pod.problem[0].upper()}{pod.problem[1:]}."
-        if moved or state is None or state.reason != reason:
-            set_agent(node, AgentState.Status.NOT_RUNNING, reason, now, **place)
-    elif moved or state is None or state.status in ("missing", "not_running"):
-        set_agent(node, AgentState.Status.UNREACHABLE, "It has not been asked yet.", now, **place)

@@ -9,21 +9,21 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+from django.conf import settings
 from django.db import DatabaseError, close_old_connections, transaction
 from django.utils import timezone
 
 from gpuadmin.collect.batches import Batch, FromNodes, FromPods, FromStream
 from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.collect.leader import RENEW_SECONDS, Leader, LostLeadershipError
+from gpuadmin.collect.reading import node_reader, pod_reader
 from gpuadmin.fleet.models import Cluster
-from gpuadmin.kube import structs
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.kube.stream import stream
 
 log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.2
 FINDINGS_SECONDS = 30.0
-KINDS = ("nodes", "pods")
 
 
 class Watcher:
@@ -73,11 +73,12 @@ class Watcher:
         return True
 
     def _feed_nodes(self) -> None:
-        changes = stream(self.client, "/api/v1/nodes", structs.Node, sleep=self._sleep)
+        changes = stream(self.client, "/api/v1/nodes", node_reader(), sleep=self._sleep)
         self._feed(FromNodes(change) for change in changes)
 
     def _feed_pods(self) -> None:
-        changes = stream(self.client, "/api/v1/pods", structs.Pod, sleep=self._sleep)
+        read = pod_reader(settings.NAMESPACE, loopback=settings.LOOPBACK_AGENTS)
+        changes = stream(self.client, "/api/v1/pods", read, sleep=self._sleep)
         self._feed(FromPods(change) for change in changes)
 
     def _feed(self, changes: Iterator[FromStream]) -> None:

@@ -22,6 +22,8 @@ def fit(model: type[models.Model], columns: Mapping[str, Any]) -> dict[str, Any]
 
 def plain(text: str) -> str:
     """Text that UTF-8 and PostgreSQL can hold: no NUL, no half of a surrogate pair."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, TypeVar
 
 import msgspec
 
 from gpuadmin.kube import errors, structs
 from gpuadmin.kube.client import KubeClient, decode
-from gpuadmin.kube.objects import T, Unreadable, identity, reader
+from gpuadmin.kube.objects import Unreadable, identity
 
+T = TypeVar("T")
 MAX_BACKOFF_SECONDS = 60.0
 MAX_TOLD_SECONDS = 600.0  # as long as a server may tell us to wait
 FORBIDDEN_RETRY_SECONDS = 60.0
@@ -56,15 +57,15 @@ Change = Listed[T] | Changed[T] | Alive | Trouble
 def stream(
     client: KubeClient,
     path: str,
-    kind: type[T],
+    read: Callable[[msgspec.Raw], T | Unreadable],
     *,
     sleep: Callable[[float], bool],
     silence_seconds: float = 90.0,
     jitter: Callable[[], float] = random.random,
 ) -> Iterator[Change[T]]:
-    """Changes of the collection of ``kind`` at ``path``. ``sleep(s)`` returns True to stop."""
+    """Changes of the collection at ``path``, each object as ``read`` makes it at once: what waits
+    for the end of a list is only what is wanted of it. ``sleep(s)`` returns True to stop."""
     position = _Position()
-    read = reader(kind)
     failures = 0
     while True:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Unit = Literal["card", "slice", "slot", "other"]
@@ -42,6 +43,7 @@ class ResourceName:
         return self.name.removeprefix("nvidia.com/")
 
 
+@lru_cache(maxsize=1024)  # the same few names, on every node and pod
 def recognise(name: str) -> ResourceName | None:
     """None when the name is no accelerator's, or longer than a name can be."""
     if len(name) > MAX_NAME:

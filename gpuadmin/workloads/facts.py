@@ -31,7 +31,11 @@ from gpuadmin.workloads.models import Pod, PodDevice
 
 Row = TypeVar("Row", Gpu, PodDevice)
 FINISHED = ("Succeeded", "Failed")
-NOT_COUNTED = ("processes", "unreadable_processes")  # of a card: read when somebody asks
+# What counting needs nothing of; read when somebody asks.
+NOT_COUNTED = ("processes", "unreadable_processes")  # of a card
+NOT_COUNTED_OF_NODES = ("conditions", "info", "ready_reason")
+_COUNTED_OF_PODS = ("id", "cluster", "namespace", "name", "node_name", "phase", "requests")
+_NOT_COUNTED_OF_PODS = {f.name for f in Pod._meta.concrete_fields} - set(_COUNTED_OF_PODS)
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,20 @@ def policy() -> Policy:
 
 
 def records(
-    cluster: Cluster, now: datetime, *, names: Iterable[str] | None = None
+    cluster: Cluster, now: datetime, *, names: Iterable[str] | None = None, lean: bool = False
 ) -> list[NodeRecord]:
-    """Present nodes by name, each counted. ``names`` limits to some nodes."""
+    """Present nodes by name, each counted. ``names`` limits to some nodes; ``lean`` reads at first
+    only what counting needs."""
     nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True)
     if names is not None:
         nodes = nodes.filter(name__in=list(names))
-    found = instances_of(nodes.order_by("name"))
+    found = instances_of(nodes.order_by("name"), without=NOT_COUNTED_OF_NODES if lean else ())
     here = Q(node__in=nodes.values("pk"))
     agents = {agent.node_id: agent for agent in instances_of(AgentState.objects.filter(here))}
     gpus = _by_node(cards_of(Gpu.objects.filter(here), without=NOT_COUNTED))
     devices = _by_node(instances_of(PodDevice.objects.filter(here)))
     known = cluster.pods_observed_at is not None and not cluster.pods_forbidden
-    pods = _pods(cluster, found if names is not None else None) if known else None
+    pods = _pods(cluster, found if names is not None else None, lean=lean) if known else None
     thresholds = policy()
     return [
         _record(
@@ -97,14 +102,14 @@ def _by_node(rows: Iterable[Row]) -> dict[int, list[Row]]:
     return found
 
 
-def _pods(cluster: Cluster, nodes: list[Node] | None) -> dict[str, list[Pod]]:
+def _pods(cluster: Cluster, nodes: list[Node] | None, *, lean: bool) -> dict[str, list[Pod]]:
     """Pods that count, by node: bound, present and not finished (C04, C07). None: on all nodes."""
     found: dict[str, list[Pod]] = defaultdict(list)
     bound = Pod.objects.filter(cluster=cluster, gone_at__isnull=True).exclude(node_name="")
     if nodes is not None:
         bound = bound.filter(node_name__in=[node.name for node in nodes])
     running = bound.exclude(phase__in=FINISHED).order_by("namespace", "name")
-    for pod in instances_of(running, without=("tolerations",)):
+    for pod in instances_of(running, without=_NOT_COUNTED_OF_PODS if lean else ("tolerations",)):
         found[pod.node_name].append(pod)
     return found
 

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from agent.contract.report import PodDevices
 from gpuadmin.fleet.fitting import plain
 from gpuadmin.fleet.models import Cluster, Node
-from gpuadmin.fleet.services import store_resources
+from gpuadmin.fleet.nodes import store_counts
+from gpuadmin.fleet.upsert import Upsert, present
 from gpuadmin.planning.resources import recognise
 from gpuadmin.workloads.facts import records
 from gpuadmin.workloads.models import Pod, PodDevice
 
 MAX_DEVICE_ID = 1000
-_WATCHED = [f.name for f in Pod._meta.fields if f.name not in ("id", "cluster", "uid")]
+RECOUNT_AT_ONCE = 500  # nodes: what counting them takes in memory has a bound
+_PODS = Upsert(
+    Pod,
+    key=("cluster_id", "uid"),
+    told="node_name",
+    # A finish is final: a later flip of a finished pod to another phase doesn't reopen it (C04).
+    merged={"finished_at": "COALESCE(t.finished_at, EXCLUDED.finished_at)"},
+)
 
 
-def store_pods(cluster: Cluster, pods: Mapping[str, Mapping[str, Any]], now: datetime) -> set[str]:
-    """Insert or update pods, columns by uid, in two queries a thousand, however they come (C25).
+def store_pods(cluster: Cluster, rows: Sequence[bytes], now: datetime) -> set[str]:
+    """Insert or update pods, JSON with their uids, a statement a thousand, however they come (C25).
 
-    A finish is final: a later flip of a finished pod to another phase doesn't reopen it (C04).
-    Returns the names of nodes whose counts may have changed.
+    A bound pod never moves, so the names of nodes whose counts may have changed, which come back,
+    are those of the new rows. Raises DataError or IntegrityError for what the table refuses.
     """
-    known = {pod.uid: pod for pod in Pod.objects.filter(cluster=cluster, uid__in=list(pods))}
-    rows, dirty = [], set()
-    for uid, columns in pods.items():
-        row, old = Pod(cluster=cluster, uid=uid, observed_at=now, **columns), known.get(uid)
-        if old is not None and old.finished_at is not None:
-            row.finished_at = old.finished_at
-        rows.append(row)
-        dirty |= {row.node_name, old.node_name if old else ""} - {""}
-    Pod.objects.bulk_create(
-        rows,
-        batch_size=1000,
-        update_conflicts=True,
-        unique_fields=["cluster", "uid"],
-        update_fields=_WATCHED,
-    )
-    return dirty
+    return _PODS.write(rows, always=present(cluster.pk, now)) - {""}
 
 
 def forget_pods(cluster: Cluster, uids: Iterable[str], now: datetime) -> set[str]:
@@ -86,13 +78,13 @@ def store_devices(node: Node, pods: tuple[PodDevices, ...]) -> None:
 @transaction.atomic
 def recount(cluster: Cluster, node_names: Iterable[str], now: datetime) -> None:
     """Count these nodes again, each under its row's lock, in uid order (no deadlocks)."""
-    wanted = list(node_names)
-    locked = Node.objects.select_for_update().filter(
-        cluster=cluster, name__in=wanted, gone_at__isnull=True
-    )
-    list(locked.order_by("uid").values_list("pk", flat=True))
-    for record in records(cluster, now, names=wanted):
-        store_resources(record.node, record.account.rows, now)
+    named = Node.objects.filter(cluster=cluster, name__in=list(node_names), gone_at__isnull=True)
+    locked = named.select_for_update().order_by("uid").values_list("name", flat=True)
+    found = list(locked)
+    for start in range(0, len(found), RECOUNT_AT_ONCE):
+        names = found[start : start + RECOUNT_AT_ONCE]
+        counted = records(cluster, now, names=names, lean=True)
+        store_counts({record.node.pk: record.account.rows for record in counted}, now)
 
 
 def _key(holder: PodDevices, device_id: str) -> tuple[str, str, str, str, str]:

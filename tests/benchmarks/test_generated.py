@@ -11,7 +11,7 @@ from benchmarks.replay import EVENTS_PER_POD, Replay, lives
 from gpuadmin.kube import structs
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.kube.connection import Connection
-from gpuadmin.kube.objects import Unreadable
+from gpuadmin.kube.objects import Unreadable, reader
 from gpuadmin.kube.stream import Changed, Listed, stream
 
 
@@ -38,7 +38,7 @@ def test_a_replay_is_listed_in_pages_and_its_events_follow() -> None:
     events = lives(400, 0.3, 10, first=1100)
     with Replay(generate.pages([], "NodeList"), pages, events, rate=10_000) as replay:
         client = KubeClient(Connection(replay.url, lambda: None))
-        changes = stream(client, "/api/v1/pods", structs.Pod, sleep=lambda _: True)
+        changes = stream(client, "/api/v1/pods", reader(structs.Pod), sleep=lambda _: True)
         listed, *changed = itertools.islice(changes, 401)
         assert replay.late_seconds < 5
     assert isinstance(listed, Listed)

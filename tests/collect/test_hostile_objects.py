@@ -12,10 +12,10 @@ from django.utils import timezone
 from gpuadmin.collect.batches import Batch, FromNodes, FromPods
 from gpuadmin.collect.findings import refresh_findings
 from gpuadmin.collect.poll import shards
+from gpuadmin.collect.reading import node_reader, pod_reader
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Node, NodeResource
 from gpuadmin.fleet.services import ensure_cluster
-from gpuadmin.kube import structs
-from gpuadmin.kube.objects import Unreadable, reader
+from gpuadmin.kube.objects import Unreadable
 from gpuadmin.kube.stream import Changed, Listed
 from gpuadmin.workloads.models import Pod
 from tests.support.scripted_api import Json, node, pod
@@ -29,17 +29,17 @@ class Watched:
     """A cluster whose watch has just listed one good node."""
 
     def __init__(self) -> None:
-        self.batch = Batch("gpuadmin", lambda: (None, "none"))
+        self.batch = Batch(lambda: (None, "none"))
         self.cluster = ensure_cluster("test")
         self.list_nodes(node("good"))
         self.list_pods()
 
     def list_nodes(self, *nodes: Json) -> None:
-        listed = Listed([reader(structs.Node)(raw(each)) for each in nodes])
+        listed = Listed([node_reader()(raw(each)) for each in nodes])
         self.apply(FromNodes(listed))
 
     def list_pods(self, *pods: Json) -> None:
-        listed = Listed([reader(structs.Pod)(raw(each)) for each in pods])
+        listed = Listed([pod_reader("gpuadmin")(raw(each)) for each in pods])
         self.apply(FromPods(listed))
 
     def apply(self, *changes: Any) -> None:

@@ -16,6 +16,7 @@ import pytest
 from gpuadmin.kube import errors, structs
 from gpuadmin.kube.client import KubeClient, path_of
 from gpuadmin.kube.connection import Connection, connect, from_kubeconfig
+from gpuadmin.kube.objects import reader
 from gpuadmin.kube.stream import Alive, Change, Changed, Listed, Trouble, stream
 from tests.support.scripted_api import ScriptedApi, node
 
@@ -188,7 +189,7 @@ def changes(api: ScriptedApi, count: int, pauses: list[float]) -> list[Change[st
         return False
 
     client = KubeClient(Connection(api.url, lambda: None))
-    source = stream(client, "/api/v1/nodes", structs.Node, sleep=sleep, jitter=lambda: 1.0)
+    source = stream(client, "/api/v1/nodes", reader(structs.Node), sleep=sleep, jitter=lambda: 1.0)
     return list(itertools.islice(source, count))
 
 

@@ -12,10 +12,10 @@ from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
 from gpuadmin import env
-from gpuadmin.collect.batches import WATCH_EXPECTED_SECONDS, Batch
+from gpuadmin.collect.batches import KINDS, WATCH_EXPECTED_SECONDS, Batch
 from gpuadmin.collect.cluster import daemonset_finder, introduce
 from gpuadmin.collect.leader import RENEW_SECONDS, Leader
-from gpuadmin.collect.watcher import KINDS, Watcher
+from gpuadmin.collect.watcher import Watcher
 from gpuadmin.fleet.models import Cluster
 from gpuadmin.fleet.services import beat, ensure_cluster
 from gpuadmin.fleet.sources import source_of
@@ -54,7 +54,7 @@ class Command(BaseCommand):
             return
         client = KubeClient(source_of(cluster).connect())  # it may have changed while we waited
         introduce(cluster, client)
-        batch = Batch(settings.NAMESPACE, daemonset_finder(client))
+        batch = Batch(daemonset_finder(client))
         try:
             Watcher(cluster, client, leader, batch, stop).run()
         finally:
