@@ -49,10 +49,8 @@ def _latest(
     recent = Operation.objects.filter(
         cluster=cluster, state=State.SUCCEEDED, created_at__gte=now - LOOKED_AT
     )
-    if uid is not None:
-        recent = recent.filter(targets__object_uid=uid)
-    else:
-        recent = recent.defer("plan")  # the large part, and nobody reads a title
+    # Of all objects nobody reads a title: without the plan, the large part of a row.
+    recent = recent.filter(targets__object_uid=uid) if uid else recent.defer("plan")
     seen: set[tuple[str, str]] = set()
     whole = recent.select_related("created_by").prefetch_related("targets__steps", "undos")
     for operation in whole.order_by("-created_at"):

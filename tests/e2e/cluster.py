@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from gpuadmin.fleet.models import Cluster, Node
 from gpuadmin.kube.client import KubeClient
@@ -48,6 +49,8 @@ def sync(world: World) -> None:
         node.ready, node.is_gpu_node = True, True
         node.capacity = node.allocatable = amount
         node.taints = world.taints(node.name)
+        node.unschedulable = bool(world.get_node(node.name)["spec"].get("unschedulable"))
+        node.observed_at = timezone.now()
         node.save()
 
 
