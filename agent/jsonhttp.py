@@ -68,10 +68,12 @@ class JsonHandler(BaseHTTPRequestHandler):
         """Answer ``content`` as JSON."""
         self.send_body(status, msgspec.json.encode(content))
 
-    def send_body(self, status: HTTPStatus, body: bytes) -> None:
-        """Answer ``body``, which should be JSON."""
+    def send_body(
+        self, status: HTTPStatus, body: bytes, content_type: str = "application/json"
+    ) -> None:
+        """Answer ``body``, which should be of that type."""
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         if self.close_connection:

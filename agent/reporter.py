@@ -26,6 +26,7 @@ class Reporter:
         self.instance = uuid.uuid4().hex
         self._sequence = itertools.count(1)
         self._ring = XidRing()
+        self._last: tuple[float, Report] | None = None  # by the monotonic clock
         proc = config.host_root / "proc" if config.host_pid else None
         self._cards = CardReader(ProcessReader(proc))
         self._lease = Lease(
@@ -38,7 +39,7 @@ class Reporter:
         reading = self._read_nvml()
         pods, pods_error = self._read_pods(max(0.2, deadline - time.monotonic()))
         xids, xid_sequence = self._ring.newest()
-        return Report(
+        report = Report(
             agent_version=__version__,
             agent_instance=self.instance,
             sequence=next(self._sequence),
@@ -54,6 +55,14 @@ class Reporter:
             xids_from=self._ring.listening_seconds(),
             **reading,
         )
+        if report.state == "ok":
+            self._last = (time.monotonic(), report)
+        return report
+
+    def last_reading(self) -> tuple[Report | None, float]:
+        """The last report that has a reading, and its age in seconds; None before the first."""
+        last = self._last
+        return (None, 0.0) if last is None else (last[1], time.monotonic() - last[0])
 
     def release(self, seconds: int, reason: str) -> None:
         """Let go of NVML for ``seconds``. Raises as ``Lease.release`` when it is still held."""

@@ -1,4 +1,4 @@
-"""The agent's door: GET /v1/report, POST /v1/release, GET /healthz on port 9477."""
+"""The agent's door: GET /v1/report, POST /v1/release, GET /metrics and /healthz on port 9477."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from agent import nvml
+from agent import metrics, nvml
 from agent.config import AgentConfig
 from agent.contract.report import MAX_RELEASE_SECONDS, TOKEN_HEADER, ReleaseRequest, Report
 from agent.gate import TokenGate
@@ -20,7 +20,7 @@ from agent.reporter import Reporter
 __all__ = ["AgentConfig", "AgentServer", "RequestHandler", "run"]
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ROUTES = {"/v1/report": "GET", "/v1/release": "POST", "/healthz": "GET"}
+ROUTES = {"/v1/report": "GET", "/v1/release": "POST", "/metrics": "GET", "/healthz": "GET"}
 POLL_SECONDS = 3600.0  # serve_forever need not look around: shutdown wakes it
 MAX_REASON_LENGTH = 500
 
@@ -33,7 +33,7 @@ class RequestHandler(JsonHandler):
     server: AgentServer
 
     def route(self) -> None:
-        """Answer a known route, with a token everywhere but on /healthz."""
+        """Answer a known route, with a token everywhere but on /healthz and /metrics."""
         path = self.path.partition("?")[0]
         method = ROUTES.get(path)
         if method is None:
@@ -44,6 +44,10 @@ class RequestHandler(JsonHandler):
             self.send_json(
                 HTTPStatus.OK, {"status": "ok", "instance": self.server.reporter.instance}
             )
+            return
+        if path == "/metrics":
+            text = metrics.exposition(*self.server.reporter.last_reading())
+            self.send_body(HTTPStatus.OK, text.encode(), metrics.CONTENT_TYPE)
             return
         self._check_token()
         if path == "/v1/report":
