@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 COMPILE := .venv/bin/uv pip compile --quiet --system-certs --generate-hashes --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-cluster controlplane documents lock protos screens bench clean \
+.PHONY: help demo test check test-cluster test-faults controlplane documents lock protos screens bench clean \
         setup-demo setup-tests
 
 help:  ## this list
@@ -27,6 +27,9 @@ check: setup-tests  ## lint, types, import rules, migrations, documents, size of
 
 test-cluster: setup-tests  ## the tests that need a real Kubernetes control plane
 	$(PYTHON) -m pytest -m cluster
+
+test-faults: setup-tests  ## the tests that kill our own processes, database and queue
+	$(PYTHON) -m pytest -m faults tests/faults
 
 controlplane: setup-tests  ## builds that control plane into the cache (minutes, once)
 	$(PYTHON) tests/controlplane/build.py

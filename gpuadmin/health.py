@@ -8,7 +8,10 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from redis import RedisError
 
+from gpuadmin import env
+from gpuadmin.ears import queue_at
 from gpuadmin.fleet.queries import Freshness, clusters, freshness
 
 
@@ -36,20 +39,36 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """`{status: ok|degraded, clusters: {name: {kind: {age_seconds, late, ok}}}}`.
+    """`{status: ok|degraded, queue: ok|away, clusters: {name: {kind: {age_seconds, late, ok}}}}`.
 
-    Degraded means that a collection failed, is late or has never been; `age_seconds` counts from
-    the last one that succeeded, null where none has. 503 without a database.
+    Degraded means that a collection failed, is late or has never been, or that the queue does not
+    answer within 0.5 s; `age_seconds` counts from the last one that succeeded, null where none
+    has. 503 without a database.
     """
     now = timezone.now()
+    queue = "ok" if _queue_answers() else "away"
     try:
         found = {one.name: freshness(one, now) for one in clusters()}
     except DatabaseError:
         reason = "The database does not answer."
-        return JsonResponse({"status": "degraded", "reason": reason, "clusters": {}}, status=503)
-    well = found and all(f.ok and not f.late for each in found.values() for f in each)
+        told = {"status": "degraded", "queue": queue, "reason": reason, "clusters": {}}
+        return JsonResponse(told, status=503)
+    well = (
+        queue == "ok"
+        and found
+        and all(f.ok and not f.late for each in found.values() for f in each)
+    )
     shown = {name: {f.kind: _shown(f) for f in each} for name, each in found.items()}
-    return JsonResponse({"status": "ok" if well else "degraded", "clusters": shown})
+    told = {"status": "ok" if well else "degraded", "queue": queue, "clusters": shown}
+    return JsonResponse(told)
+
+
+def _queue_answers() -> bool:
+    try:
+        with queue_at(env.REDIS_URL.read()) as queue:
+            return bool(queue.ping())
+    except (RedisError, OSError):
+        return False
 
 
 def _shown(cycle: Freshness) -> dict[str, Any]:

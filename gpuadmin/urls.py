@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 from gpuadmin import health
 from gpuadmin.api.v1.fallback import Nowhere
 
+handler500 = "gpuadmin.away.broken"
 urlpatterns = [
     path("livez", health.livez, name="livez"),
     path("readyz", health.readyz, name="readyz"),

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.core.signals import got_request_exception
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -21,6 +22,9 @@ from gpuadmin.kube import errors as kube
 from gpuadmin.operations import errors as operations
 
 CONTENT_TYPE = "application/problem+json"
+OUR_FAULT = "Something went wrong on our side; the web log says what."
+DATABASE_AWAY = "The database does not answer at the moment: try again in a few seconds."
+RETRY = {"Retry-After": "5"}
 log = logging.getLogger(__name__)
 
 
@@ -72,10 +76,13 @@ def handler(error: Exception, context: dict[str, Any]) -> Response:
             answer = problem(403, str(error) or "This is not allowed.")
         case exceptions.APIException():
             answer = _framework(error)
+        case OperationalError() | InterfaceError():
+            log.warning("the database does not answer: %s", error)
+            answer = problem(503, DATABASE_AWAY, kind="database-away", headers=RETRY)
         case _:
             log.error("unexpected error", exc_info=error)
             got_request_exception.send(sender=None, request=context["request"]._request)
-            answer = problem(500, "Something went wrong on our side; the web log says what.")
+            answer = problem(500, OUR_FAULT)
     return answer
 
 
