@@ -1,4 +1,5 @@
-"""`make bench`: what the demo costs. Times, CPU and memory of all its processes together.
+"""`make bench`: what the demo costs (times, CPU and memory of all its processes together), and then
+each of benchmarks/: a large fleet that is replayed.
 
 Prints one line per figure; docs/performance.md holds the budgets and the last measured values.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 IDLE_SECONDS = 60
+BENCHMARKS = ("benchmarks.watcher",)
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -26,6 +28,8 @@ def main() -> None:
         _report("second start", _start_and_stop(home, idle=True))
     finally:
         shutil.rmtree(home)
+    for module in BENCHMARKS:
+        subprocess.run([sys.executable, "-m", module], cwd=ROOT, check=True)
 
 
 def _report(what: str, seconds: float) -> None:

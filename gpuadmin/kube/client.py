@@ -6,7 +6,7 @@ Whoever calls decides about retrying: a watcher backs off, a page shows the sent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -181,22 +181,25 @@ class KubeClient:
         timeout: urllib3.Timeout,
         preload: bool = True,
     ) -> urllib3.BaseHTTPResponse:
+        """One request; after a 401 once more, signed in anew (C37 c)."""
         url = self.connection.server + path + ("?" + urlencode(params) if params else "")
-        headers = {"Accept": "application/json", "User-Agent": "gpuadmin"}
-        if authorization := self._authorization():
-            headers["Authorization"] = authorization
-        if content_type:
-            headers["Content-Type"] = content_type
-        try:
-            response = self._pool.request(
+
+        def request() -> urllib3.BaseHTTPResponse:
+            return self._pool.request(
                 method,
                 url,
                 body=body,
-                headers=headers,
+                headers=self._headers(content_type),
                 timeout=timeout,
                 preload_content=preload,
                 redirect=False,
             )
+
+        try:
+            response = request()
+            if response.status == 401 and self._renew():
+                response.drain_conn()
+                response = request()
             if response.status >= 300:
                 raise _error(method, path, response)
         except (HTTPError, OSError) as error:
@@ -204,6 +207,25 @@ class KubeClient:
                 f"The API server at {self.connection.server} can't be reached: {_short(error)}"
             ) from error
         return response
+
+    def _headers(self, content_type: str | None) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "gpuadmin"}
+        if authorization := self._authorization():
+            headers["Authorization"] = authorization
+        if content_type:
+            headers["Content-Type"] = content_type
+        return headers
+
+    def _renew(self) -> bool:
+        """Read again how we sign in; False where that can't be."""
+        try:
+            fresh = self.connection.renew() if self.connection.renew else None
+        except errors.BadConfig:
+            return False
+        if fresh is None:
+            return False
+        self.connection = replace(self.connection, authorization=fresh.authorization)
+        return True
 
     def _authorization(self) -> str | None:
         """Raises ``Unreachable`` when the token can't be had: a file that is being rotated, an

@@ -19,8 +19,9 @@ from gpuadmin.kube.guard import Guard
 
 @dataclass(frozen=True)
 class Connection:
-    """One API server and how we sign in. ``authorization`` gives the header's value, if any, and
-    reads a rotated token again (C37).
+    """One API server and how we sign in. ``authorization`` gives the header's value, if any.
+    ``renew`` makes the same connection anew from where it came from, since its token may have been
+    rotated there (C37); it raises ``BadConfig``.
 
     ``tls`` stands in place of files; ``guard`` says to which address a host may be connected.
     """
@@ -34,6 +35,7 @@ class Connection:
     server_name: str | None = None
     tls: ssl.SSLContext | None = None
     guard: Guard | None = None
+    renew: Callable[[], Connection] | None = None
 
 
 def from_kubeconfig(path: str | Path, context: str | None = None) -> Connection:
@@ -59,7 +61,7 @@ def from_kubeconfig(path: str | Path, context: str | None = None) -> Connection:
         raise BadConfig(f"The kubeconfig at {path} can't be used: {_first_line(error)}") from error
     except Exception as error:  # yaml's errors have no common public base in kubernetes.config
         raise BadConfig(f"The kubeconfig at {path} is not YAML: {_first_line(error)}") from error
-    return _connection(configuration)
+    return _connection(configuration, lambda: from_kubeconfig(path, context))
 
 
 def in_cluster() -> Connection:
@@ -77,7 +79,7 @@ def in_cluster() -> Connection:
             "Set GPUADMIN_KUBECONFIG, or give a kubeconfig on the Set-up page. "
             f"({_first_line(error)})"
         ) from error
-    return _connection(configuration)
+    return _connection(configuration, in_cluster)
 
 
 def connect(kubeconfig: str, context: str | None = None) -> Connection:
@@ -85,7 +87,7 @@ def connect(kubeconfig: str, context: str | None = None) -> Connection:
     return from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster()
 
 
-def _connection(configuration: Any) -> Connection:
+def _connection(configuration: Any, renew: Callable[[], Connection]) -> Connection:
     def authorization() -> str | None:
         value: str | None = configuration.get_api_key_with_prefix("BearerToken")
         return value or configuration.get_api_key_with_prefix("authorization")
@@ -98,6 +100,7 @@ def _connection(configuration: Any) -> Connection:
         key_file=configuration.key_file,
         verify=bool(configuration.verify_ssl),
         server_name=configuration.tls_server_name,
+        renew=renew,
     )
 
 
