@@ -158,7 +158,7 @@ def test_without_script_the_same_addresses_make_the_same_change(
         enter(page, live_server.url, people[Role.OPERATOR])
         page.goto("/nodes/h100-02")
         page.get_by_role("link", name="Edit taints…").click()
-        page.get_by_label("Key").fill("plain")
+        page.get_by_label("Key", exact=True).fill("plain")
         page.get_by_role("button", name="Preview").click()
         page.get_by_label("Why").fill("no script here")
         page.get_by_role("button", name="Run the change").click()
