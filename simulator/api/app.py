@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -22,6 +23,8 @@ from simulator.api.validation import require_object
 from simulator.api.watch import DEFAULT_TIMEOUT_SECONDS, Pages, Watch
 from simulator.control.budgets import evict
 from simulator.faults.denials import Denials
+from simulator.faults.moods import Moods
+from simulator.faults.situations import NAMESPACE
 
 MAX_BODY_BYTES = 3 * 1024 * 1024  # as a real API server
 NO_RESOURCE = "the server could not find the requested resource"
@@ -65,6 +68,7 @@ class Api:
         self._allowed = allowed
         self._tokens = tokens
         self._denials = Denials(objects.store)
+        self._moods = Moods(objects.store)
         self._pages = Pages(objects.store)
         self._kubelets = Kubelets(objects)
 
@@ -80,7 +84,7 @@ class Api:
         try:
             return await self._handle(request)
         except ApiError as error:
-            return _json(error.status(), error.code)
+            return _json(error.status(), error.code, error.headers)
         except msgspec.DecodeError as error:
             return _json(ApiError(400, f"the body cannot be read: {error}").status(), 400)
 
@@ -98,8 +102,10 @@ class Api:
             raise ApiError(404, NO_RESOURCE)
         if user != SIMULATOR:
             self._denials.check(user, verb, target.resource, target.subresource, target.name)
+            if target.namespace != NAMESPACE:  # ctl must get through, to end it
+                await self._moods.meet(request, verb, target.resource)
         if verb in ("list", "watch"):
-            return await self._list(request, verb, target.kind, target)
+            return await self._list(request, verb, target.kind, target, user)
         if target.kind is PODS and target.subresource in ("eviction", "log", "exec", "proxy"):
             return await self._of_pod(request, target)
         return await self._one(request, verb, target.kind, target, user)
@@ -113,7 +119,7 @@ class Api:
         return verb if target.name or verb != "delete" else "deletecollection"
 
     async def _list(
-        self, request: web.Request, verb: str, kind: Kind, target: Target
+        self, request: web.Request, verb: str, kind: Kind, target: Target, user: str
     ) -> web.StreamResponse:
         query = request.query
         matches = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
@@ -131,6 +137,8 @@ class Api:
             seconds = _number(query.get("timeoutSeconds", "")) or DEFAULT_TIMEOUT_SECONDS
             bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
             async for lines in watch.lines(seconds, bookmarks=bookmarks):
+                if user != SIMULATOR and self._moods.are_silent(kind.resource):
+                    await asyncio.Event().wait()  # until the watcher has had enough
                 await response.write(lines)
         except ConnectionResetError:
             pass  # the watcher went away
@@ -201,9 +209,9 @@ def _number(text: str) -> int:
     return int(text or 0)
 
 
-def _json(value: object, code: int = 200) -> web.Response:
-    return _raw(msgspec.json.encode(value), code)
+def _json(value: object, code: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return _raw(msgspec.json.encode(value), code, headers)
 
 
-def _raw(body: bytes, code: int = 200) -> web.Response:
-    return web.Response(body=body, status=code, content_type="application/json")
+def _raw(body: bytes, code: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(body=body, status=code, headers=headers, content_type="application/json")

@@ -16,7 +16,14 @@ class ApiError(Exception):
     """One refusal. ``resource`` with its group, as in ``daemonsets.apps``."""
 
     def __init__(
-        self, code: int, message: str, *, reason: str = "", resource: str = "", name: str = ""
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str = "",
+        resource: str = "",
+        name: str = "",
+        retry_after_seconds: int = 0,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -25,6 +32,10 @@ class ApiError(Exception):
         self.reason = reason or phrase
         plural, _, group = resource.partition(".")
         self.details: dict[str, Any] = {"name": name, "group": group, "kind": plural}
+        self.headers: dict[str, str] = {}
+        if retry_after_seconds:
+            self.details["retryAfterSeconds"] = retry_after_seconds
+            self.headers["Retry-After"] = str(retry_after_seconds)
 
     def status(self) -> dict[str, Any]:
         """The body that goes over the wire."""

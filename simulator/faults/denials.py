@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from simulator.api.errors import ApiError
-from simulator.api.kinds import CONFIGMAPS
-from simulator.api.store import Event, Store
-from simulator.faults.situations import CONFIGMAP_KEY, Denied, read_configmap
+from simulator.api.store import Store
+from simulator.faults.following import follow
+from simulator.faults.situations import Denied, Situation
 
 
 class Denials:
@@ -15,7 +15,7 @@ class Denials:
 
     def __init__(self, store: Store) -> None:
         self._denied: frozenset[Denied] = frozenset()
-        store.subscribe(self._follow)
+        follow(store, self._take)
 
     def check(self, user: str, verb: str, resource: str, subresource: str, name: str) -> None:
         """Raises 403 in a real API server's words."""
@@ -42,8 +42,5 @@ class Denials:
         full = f"{resource}/{subresource}" if subresource else resource
         return Denied(verb=verb, resource=full) not in self._denied
 
-    def _follow(self, event: Event) -> None:
-        if event.kind is CONFIGMAPS and event.key == CONFIGMAP_KEY:
-            value = {} if event.change == "DELETED" else event.document.value
-            situations = read_configmap(value)
-            self._denied = frozenset(entry for entry in situations if isinstance(entry, Denied))
+    def _take(self, situations: list[Situation]) -> None:
+        self._denied = frozenset(entry for entry in situations if isinstance(entry, Denied))

@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from simulator.faults.situations import LostCard, LyingAgent, SilentAgent, Situation, UnhealthyCard
+from simulator.faults.situations import (
+    LostCard,
+    LyingAgent,
+    NotReadyNode,
+    SilentAgent,
+    Situation,
+    UnhealthyCard,
+)
 from simulator.hardware import Hardware, SimXid
 
 
@@ -39,6 +46,11 @@ class NodeFaults:
     def sick_cards(self) -> set[int]:
         """Indexes of the cards that the device plugin marked unhealthy."""
         return {e.gpu for e in self._current if isinstance(e, LostCard | UnhealthyCard)}
+
+    @property
+    def not_ready(self) -> bool:
+        """Whether the kubelet says that it can run nothing."""
+        return any(isinstance(each, NotReadyNode) for each in self._current)
 
     def put_on(self, hardware: Hardware) -> Hardware:
         """The hardware with its faults."""

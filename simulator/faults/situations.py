@@ -79,9 +79,57 @@ class Denied(_Situation, frozen=True, kw_only=True, tag="denied"):
     resource: str  # "pods", "daemonsets.apps", "nodes/status"
 
 
-Situation = LostCard | UnhealthyCard | SilentAgent | LyingAgent | PendingPod | ForeignTaint | Denied
+class NotReadyNode(_Situation, frozen=True, kw_only=True, tag="not-ready-node"):
+    """The kubelet says that its container runtime is down: the node is NotReady."""
+
+    node: str
 
 
+class ApiSituation(_Situation, frozen=True, kw_only=True):
+    """A bad day of the simulated API server, for one verb and resource or ("") for all.
+
+    Simulated nodes and ctl's own ConfigMap are spared, so that it can be ended.
+    """
+
+    verb: str = ""
+    resource: str = ""  # "pods", "daemonsets.apps"
+
+
+class SlowApi(ApiSituation, frozen=True, kw_only=True, tag="slow-api"):
+    """Each answer comes this much later."""
+
+    seconds: float = 2.0
+
+
+class FailingApi(ApiSituation, frozen=True, kw_only=True, tag="failing-api"):
+    """Each request is refused, with Retry-After where it is given."""
+
+    code: Literal[429, 500, 503] = 500
+    retry_after_seconds: int = 0
+
+
+class DroppedConnections(ApiSituation, frozen=True, kw_only=True, tag="dropped-connections"):
+    """Each connection is cut without an answer."""
+
+
+class SilentWatches(ApiSituation, frozen=True, kw_only=True, tag="silent-watches"):
+    """Watches are taken and never speak again, nor end: a connection that is half open."""
+
+
+Situation = (
+    LostCard
+    | UnhealthyCard
+    | SilentAgent
+    | LyingAgent
+    | PendingPod
+    | ForeignTaint
+    | NotReadyNode
+    | Denied
+    | SlowApi
+    | FailingApi
+    | DroppedConnections
+    | SilentWatches
+)
 KINDS: tuple[str, ...] = tuple(str(each.__struct_config__.tag) for each in Situation.__args__)
 
 

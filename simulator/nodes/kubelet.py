@@ -88,7 +88,7 @@ class Kubelet:
             capacity = (known.get("status") or {}).get("capacity") or {}
             self._known_resources |= {name for name in capacity if name.startswith("nvidia.com/")}
             value["status"] |= self._resources()
-            value["status"]["conditions"] = objects.conditions(_conditions_of(known))
+            value["status"]["conditions"] = self._conditions(_conditions_of(known))
             status = {"status": value["status"]}
             await self._kube.patch(self._path() + "/status", status, STRATEGIC_PATCH)
         self._posted = self._resources()
@@ -111,7 +111,7 @@ class Kubelet:
     async def post_conditions(self) -> None:
         """The slow heartbeat: conditions with their time."""
         known = _conditions_of(await self._kube.get(self._path()))
-        status = {"status": {"conditions": objects.conditions(known)}}
+        status = {"status": {"conditions": self._conditions(known)}}
         await self._kube.patch(self._path() + "/status", status, STRATEGIC_PATCH)
 
     def pod_changed(self, change: str, pod: Value) -> None:
@@ -233,8 +233,14 @@ class Kubelet:
 
     async def _situations_changed(self, situations: list[Situation]) -> None:
         uuids = {card.index: card.uuid for card in self._rest.cards}
+        was_ready = not self._faults.not_ready
         if self._faults.update(situations, uuids.get):
             await self._settle()
+            if was_ready is self._faults.not_ready:
+                await self.post_conditions()
+
+    def _conditions(self, before: list[Value]) -> list[Value]:
+        return objects.conditions(before, ready=not self._faults.not_ready)
 
     async def _settle(self) -> None:
         """Write the hardware file and the node's resources when they have changed."""

@@ -58,11 +58,13 @@ def endpoint(node_name: str, server: KubeletServer) -> Value:
     }
 
 
-def conditions(before: Iterable[Value] = ()) -> list[Value]:
-    """A healthy node's conditions, now. ``before``: those that it has; a time of transition stays
-    until the status is another one."""
+def conditions(before: Iterable[Value] = (), *, ready: bool = True) -> list[Value]:
+    """A node's conditions, now. ``before``: those that it has; a time of transition stays until
+    the status is another one."""
     now = marks.now()
     found = [("Ready", "True", "KubeletReady", "kubelet is posting ready status")]
+    if not ready:
+        found = [("Ready", "False", "KubeletNotReady", "container runtime is down")]
     found += [(name, "False", reason, reason) for name, reason in _PRESSURES]
     since = {(each["type"], each["status"]): each.get("lastTransitionTime") for each in before}
     return [

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +138,67 @@ def test_what_is_denied_is_403_and_no_to_a_review_and_ctl_can_still_clear_it(
     assert api.call("GET", "/api/v1/nodes").code == 200
     ctl(cluster, "clear")
     assert api.create(reviews, review)["status"]["allowed"] is True
+
+
+def answer(api: Api, path: str) -> tuple[int, str | None, float]:
+    """Status, Retry-After and seconds of one GET."""
+    begun = time.monotonic()
+    request = urllib.request.Request(api.server + path)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=5) as response:  # noqa: S310
+            status, after = response.status, response.headers["Retry-After"]
+    except urllib.error.HTTPError as error:
+        with error:
+            status, after = error.code, error.headers["Retry-After"]
+    return status, after, time.monotonic() - begun
+
+
+def test_an_api_that_fails_does_so_for_what_was_named_and_ctl_can_end_it(
+    cluster: SimulatedCluster,
+) -> None:
+    text = "- {kind: failing-api, code: 429, retry_after_seconds: 3, verb: list, resource: pods}"
+    api = apply(cluster, text)
+    assert answer(api, "/api/v1/pods")[:2] == (429, "3")
+    assert api.call("GET", "/api/v1/pods").body["details"]["retryAfterSeconds"] == 3
+    assert answer(api, "/api/v1/nodes")[:2] == (200, None)
+    apply(cluster, "- {kind: failing-api}")
+    assert answer(api, "/api/v1/nodes")[0] == 500
+    assert ctl(cluster, "clear").stdout == "nothing scripted\n"
+    assert answer(api, "/api/v1/pods")[0] == 200
+
+
+def test_an_api_that_is_slow_or_cuts_the_line(cluster: SimulatedCluster) -> None:
+    api = apply(cluster, "- {kind: slow-api, resource: nodes, seconds: 0.5}")
+    assert answer(api, "/api/v1/nodes")[2] > 0.5
+    apply(cluster, "- {kind: dropped-connections, resource: pods}")
+    with pytest.raises(OSError, match=r"reset|closed"):
+        answer(api, "/api/v1/pods")
+    assert answer(api, "/api/v1/namespaces")[0] == 200
+
+
+def test_a_silent_watch_says_nothing_and_does_not_end(cluster: SimulatedCluster) -> None:
+    api = apply(cluster, "- {kind: silent-watches, resource: nodes}")
+    path = "/api/v1/nodes?watch=1&timeoutSeconds=1"
+    request = urllib.request.Request(api.server + path)  # noqa: S310
+    with (
+        urllib.request.urlopen(request, timeout=2) as response,  # noqa: S310
+        pytest.raises(TimeoutError),
+    ):
+        response.read(1)
+    with api.watch("/api/v1/pods?watch=1&timeoutSeconds=1") as events:
+        assert [each["type"] for each in events]
+
+
+def test_a_kubelet_whose_runtime_is_down_makes_its_node_not_ready(
+    cluster: SimulatedCluster,
+) -> None:
+    def ready() -> str:
+        return str(condition(api.get("/api/v1/nodes/l40s-02"), "Ready")["status"])
+
+    api = apply(cluster, "- {kind: not-ready-node, node: l40s-02}")
+    wait_for(lambda: ready() == "False")
+    ctl(cluster, "clear")
+    wait_for(lambda: ready() == "True")
 
 
 def test_a_wrong_token_is_401(cluster: SimulatedCluster) -> None:
