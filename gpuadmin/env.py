@@ -274,6 +274,12 @@ IDLE_AFTER_SECONDS = Setting(
     7200,
     "Seconds for which a held card must be unused to count as held but idle.",
 )
+MIG_STUCK_SECONDS = Setting(
+    "GPUADMIN_MIG_STUCK_SECONDS",
+    number(60, 86400),
+    1200,
+    "Seconds after which a change of a node's MIG layout that has not ended counts as stuck.",
+)
 TOLERATED_TAINTS = Setting[tuple[str, ...]](
     "GPUADMIN_TOLERATED_TAINTS",
     names,

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node, NodeResource
 from gpuadmin.planning.facts import ResourceRow
+from gpuadmin.planning.labels import MIG_STATE
 
 TURN_SHARE = 0.8  # of an interval: a beat's own jitter costs no cycle
 
@@ -95,8 +96,19 @@ def store_node(cluster: Cluster, uid: str, columns: Mapping[str, Any], now: date
         uid=uid
     ).update(gone_at=now)
     values = {**columns, "observed_at": now, "gone_at": None}
+    values["mig_state_since"] = _mig_state_since(node, columns["labels"], now)
     Node.objects.update_or_create(cluster=cluster, uid=uid, defaults=values)
     return True
+
+
+def _mig_state_since(
+    node: Node | None, labels: Mapping[str, str], now: datetime
+) -> datetime | None:
+    """A label has no time of its own: it is as old as we have seen it read so."""
+    state = labels.get(MIG_STATE)
+    if node is not None and node.labels.get(MIG_STATE) == state:
+        return node.mig_state_since
+    return now if state else None
 
 
 def forget_nodes(cluster: Cluster, now: datetime, *, uids: Iterable[str]) -> None:

@@ -80,15 +80,33 @@ def _use_of_held(card: CardFact, policy: Policy) -> tuple[Use, str]:
 
 
 def _why_blocked(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> str:
-    if any(card.state in ("lost", "missing") for card in facts.cards or ()) and any(
-        row.requested and row.free == 0 for row in rows
-    ):
-        return "out of reach: the scheduler only compares counts, and a failed card is still held"
+    full = [row for row in rows if row.requested and row.free == 0 and not row.note]
+    if full and (holders := _holders_of_failed(facts)):
+        return (
+            f"out of reach until {holders}: the scheduler only compares counts, and a failed card "
+            "is still held"
+        )
+    if withdrawn := next((row for row in full if row.unhealthy), None):
+        return (
+            f"out of reach: the device plugin withdrew {withdrawn.unhealthy} of "
+            f"{withdrawn.capacity}, this card or one that is held"
+        )
     if any(row.requested for row in rows):
         return "promised to a pod that has not started"
     if all((row.allocatable or 0) == 0 for row in rows):
         return "the device plugin advertises nothing"
     return "no free resource name fits it"
+
+
+def _holders_of_failed(facts: NodeFacts) -> str:
+    """``team/p1 leaves the failed GPU 0``; "" when no failed card is held (C01)."""
+    failed = {c.uuid: c.index for c in facts.cards or () if c.state in ("lost", "missing")}
+    held = {
+        f"{h.namespace}/{h.pod}": failed[h.gpu_uuid]
+        for h in facts.held or ()
+        if h.gpu_uuid in failed
+    }
+    return " and ".join(f"{pod} leaves the failed GPU {i}" for pod, i in sorted(held.items()))
 
 
 def cards_of_api(facts: NodeFacts, rows: tuple[ResourceRow, ...]) -> tuple[CardAccount, ...]:

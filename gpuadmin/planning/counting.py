@@ -82,9 +82,13 @@ def _row(facts: NodeFacts, resource: ResourceName, closed: str) -> ResourceRow:
 def _is_fault(
     facts: NodeFacts, resource: ResourceName, capacity: int | None, allocatable: int | None
 ) -> bool:
-    """A value outside 0..capacity (C01), or more devices than a machine can have."""
+    """A value outside 0..capacity (C01), none at all, or more devices than a machine can have."""
     most = MAX_CARDS * replicas(facts.labels, resource) * (MAX_REPLICAS if resource.renamed else 1)
     if resource.nvidia and (capacity or 0) > most:
+        return True
+    if any(
+        amounts.get(resource.name, 0) is None for amounts in (facts.capacity, facts.allocatable)
+    ):
         return True
     return any(
         value is not None and (value < 0 or (capacity is not None and value > max(capacity, 0)))

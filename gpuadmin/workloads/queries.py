@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Case, Count, F, Min, QuerySet, When
 
 from gpuadmin.fleet.models import AgentState, Cluster, Finding
 from gpuadmin.fleet.queries import Freshness, freshness, open_findings
@@ -60,6 +60,16 @@ class Overview:
     findings: list[Finding]
     waiting: list[Pod]
     freshness: list[Freshness]
+
+
+@dataclass(frozen=True)
+class PodGroup:
+    """Pods of one owner in one state; ``first`` stands for all. ``owner`` is "" where none is."""
+
+    namespace: str
+    owner: str
+    count: int
+    first: Pod
 
 
 def gpu_records(cluster: Cluster, now: datetime) -> list[NodeRecord]:
@@ -115,6 +125,33 @@ def waiting_pods(cluster: Cluster) -> QuerySet[Pod]:
 def present_pods(cluster: Cluster) -> QuerySet[Pod]:
     """Stored pods that still exist in the cluster, finished ones included."""
     return Pod.objects.filter(cluster=cluster, gone_at__isnull=True).order_by("namespace", "name")
+
+
+def waiting_groups(cluster: Cluster) -> list[PodGroup]:
+    """Waiting pods by owner; one that nothing owns is a group of its own."""
+    alone = Case(When(owner_name="", then=F("name")), default=F("owner_name"))
+    return _groups(waiting_pods(cluster), alone)
+
+
+def failed_groups(cluster: Cluster) -> list[PodGroup]:
+    """Failed pods by owner; those of a namespace that nothing owns are one group (C25)."""
+    return _groups(present_pods(cluster).filter(phase="Failed"), F("owner_name"))
+
+
+def _groups(pods: QuerySet[Pod], owner: Case | F) -> list[PodGroup]:
+    """Counted by the database: two queries, however many pods."""
+    counted = list(
+        pods.annotate(group=owner)
+        .order_by("namespace", "group")
+        .values("namespace", "group")
+        .annotate(pods=Count("pk"), first=Min("pk"))
+    )
+    firsts = Pod.objects.in_bulk([row["first"] for row in counted])
+    return [
+        PodGroup(row["namespace"], row["group"], row["pods"], firsts[row["first"]])
+        for row in counted
+        if row["first"] in firsts
+    ]
 
 
 def devices_of(cluster: Cluster, pods: Iterable[Pod]) -> dict[str, list[PodDevice] | None]:

@@ -65,7 +65,8 @@ def line(
 ) -> Iterator[StartLine]:
     """``line(*cards, pods=…, held=…)``: a node with these cards and its agent, polled once.
 
-    ``pods`` are the API's, ``held`` is what the kubelet says that its containers hold.
+    ``pods`` are the API's, ``held`` is what the kubelet says that its containers hold; without
+    ``capacity`` and ``allocatable`` the node advertises its cards whole.
     """
     settings.AGENT_SECRET = SECRET.decode()
     boot = tmp_path / "proc/sys/kernel/random/boot_id"
@@ -75,14 +76,19 @@ def line(
     with ExitStack() as stack:
 
         def start(
-            *cards: Card, pods: Iterable[Json] = (), held: Iterable[PodResources] = ()
+            *cards: Card,
+            pods: Iterable[Json] = (),
+            held: Iterable[PodResources] = (),
+            labels: dict[str, str] | None = None,
+            **advertised: dict[str, str],
         ) -> Line:
             socket = Path(stack.enter_context(TemporaryDirectory(prefix="gpa-"))) / "kubelet.sock"
             stack.enter_context(kubelet(socket, *held))
             door = open_door(*cards, kubelet_socket=socket)
             api.daemonset = {"metadata": {"name": settings.AGENT_DAEMONSET, "uid": "ds"}}
             machine = node(NODE_NAME, gpus=len(cards))
-            machine["status"]["nodeInfo"] = {"bootID": BOOT}
+            machine["metadata"]["labels"] = labels or {}
+            machine["status"] |= {"nodeInfo": {"bootID": BOOT}, **advertised}
             watch([machine], [agent_pod(door.port), *pods])
             made = Line(door, console)
             eventually(

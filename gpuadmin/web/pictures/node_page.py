@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from gpuadmin.ledger.models import XidEvent
 from gpuadmin.operations.models import Operation
 from gpuadmin.operations.models import State as Is
 from gpuadmin.planning.facts import Note, ResourceRow, Use
+from gpuadmin.planning.labels import PRODUCT
 from gpuadmin.planning.resources import ResourceName, recognise
 from gpuadmin.planning.taints import Taint
 from gpuadmin.web.pictures.blocks import CardBox
@@ -151,11 +153,17 @@ def _xid(xid: XidEvent, index: dict[str, int]) -> Event:
 
 
 def model_line(record: NodeRecord, drawn: list[CardBox]) -> str:
-    """``H100 80GB HBM3 × 8``."""
-    models = {box.card.model for box in drawn if box.card.model}
+    """``H100 80GB HBM3 × 8``; of several models each with its count. A label describes one model
+    only, and is no more than a label (C11)."""
+    models = Counter(box.card.model for box in drawn if box.card.model)
+    if not models:
+        return count(len(drawn), "card")
+    if not record.gpus:
+        label = plain(record.node.labels.get(PRODUCT, ""))
+        return f"{count(len(drawn), 'card')}. At least one model: the label says {label}"
     if len(models) == 1:
-        return f"{models.pop()} × {len(drawn)}"
-    return count(len(drawn), "card")
+        return f"{min(models)} × {len(drawn)}"
+    return " and ".join(f"{cards} × {model}" for model, cards in sorted(models.items()))
 
 
 def conditions(record: NodeRecord) -> list[tuple[str, str, str]]:

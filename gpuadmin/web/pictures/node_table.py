@@ -80,7 +80,7 @@ def node_row(record: NodeRecord) -> NodeRow:
         record=record,
         state=first,
         more=more,
-        model=short_model(next((c.model for c in drawn if c.model), "")),
+        model=" + ".join(sorted({short_model(c.model) for c in drawn if c.model})),
         bars=[bar(card) for card in drawn],
         amounts=_amounts(record),
         busy=record.account.uses[Use.BUSY] if measured else None,
