@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 import time
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 
+from gpuadmin.celery import app
+from gpuadmin.operations import nudge
 from tests.faults.agents import NODES
 from tests.faults.house import POLL_SECONDS, House
 from tests.support.processes import eventually
@@ -50,6 +53,23 @@ def test_a_stalled_queue_keeps_nobody_waiting_and_healthz_says_so(house: House) 
     assert told[-1].body["status"] == "degraded"
     assert told[-1].body["queue"] == "away"
     house.wait_for_a_cycle(seconds=20)
+
+
+def test_who_confirms_a_change_does_not_wait_for_a_stalled_queue(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = type(app)("gpuadmin", broker=house.valkey.url.replace("unix://", "redis+socket://"))
+    monkeypatch.setattr(nudge, "app", other)
+    nudge.send(uuid4())
+    queue = house.running["valkey"]
+    queue.send_signal(signal.SIGSTOP)
+    try:
+        for _ in range(2):
+            begun = time.monotonic()
+            nudge.send(uuid4())
+            assert time.monotonic() - begun < 2
+    finally:
+        queue.send_signal(signal.SIGCONT)
 
 
 def test_two_beats_make_one_cycle_an_interval(house: House) -> None:
