@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from benchmarks import generate
 
 BOOKMARK_SECONDS = 5.0
+BOOKMARK = {"metadata": {"resourceVersion": str(10 * generate.FIRST_VERSION)}}
+SETTLE_SECONDS = 8.0  # after the first list, before the first event
 AT_ONCE = 100  # pods that live at the same time
 EVENTS_PER_POD = 4  # pending, bound, its container says something, deleted
 
@@ -31,14 +33,21 @@ class Replay:
     """
 
     def __init__(
-        self, nodes: list[bytes], pods: list[bytes], events: Sequence[bytes] = (), rate: int = 0
+        self,
+        nodes: list[bytes],
+        pods: list[bytes],
+        events: Sequence[bytes] = (),
+        rate: int = 0,
+        settle_seconds: float = 0.0,
     ) -> None:
         self.pages = {"nodes": nodes, "pods": pods}
         self.events = events
         self.rate = rate
+        self.settle_seconds = settle_seconds
         self.began: float | None = None
         self.late_seconds = 0.0
         self.listed = False
+        self._begun = threading.Lock()
         self.done = threading.Event()
         handler = type("Handler", (_Handler,), {"replay": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -67,14 +76,15 @@ class Replay:
 
     def lines(self, kind: str) -> Iterator[bytes]:
         """What a watch says, as it is due; bookmarks for ever after."""
-        if kind == "pods" and self.began is None and self.events:
+        if kind == "pods" and self.events and self._begun.acquire(blocking=False):
             yield from self._paced()
-        bookmark = {"metadata": {"resourceVersion": str(10 * generate.FIRST_VERSION)}}
         while True:
-            yield generate.event("BOOKMARK", bookmark)
+            yield generate.event("BOOKMARK", BOOKMARK)
             time.sleep(BOOKMARK_SECONDS)
 
     def _paced(self) -> Iterator[bytes]:
+        yield generate.event("BOOKMARK", BOOKMARK)
+        time.sleep(self.settle_seconds)
         self.began = began = time.time()
         for number, line in enumerate(self.events):
             due = began + number / self.rate
@@ -189,7 +199,7 @@ def main() -> None:
     nodes = generate.pages(generate.nodes(told.nodes), "NodeList")
     pods = generate.pages(generate.pods(told.pods, told.gpu_share, told.nodes), "PodList")
     events = lives(told.events, told.gpu_share, told.nodes, told.pods)
-    with Replay(nodes, pods, events, told.rate) as replay:
+    with Replay(nodes, pods, events, told.rate, SETTLE_SECONDS) as replay:
         print(f"ready: {replay.url}", flush=True)
         threading.Event().wait()
 

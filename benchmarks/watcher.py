@@ -143,7 +143,6 @@ def stream() -> None:
     ):
         if not wait_until(lambda: _stats(url)["began"] is not None, seconds=60):
             sys.exit("The watch did not begin.")
-        time.sleep(STREAM_SECONDS / 10)  # the first sync's tail
         before, begun = cpu_seconds(watcher.pid) + cpu_seconds(here.server.pid), time.monotonic()
         wait_until(lambda: bool(_stats(url)["done"]), seconds=STREAM_SECONDS + 30, pause=0.5)
         used = cpu_seconds(watcher.pid) + cpu_seconds(here.server.pid) - before
