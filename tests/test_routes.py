@@ -61,6 +61,7 @@ ROWS = (
     Row("GET", f"{API}/clusters", READ, shows("default")),
     Row("GET", f"{API}/nodes", READ, shows("{uid}")),
     Row("GET", f"{API}/nodes/{{uid}}", READ, shows("{uid}")),
+    Row("GET", f"{API}/nodes/{{uid}}/readings", READ, shows("step_seconds")),
     Row("GET", f"{API}/gpus", READ, shows("GPU-1")),
     Row("GET", f"{API}/gpus/GPU-1", READ, shows("GPU-1")),
     Row("GET", f"{API}/pods", READ, shows("pod-1")),

@@ -12,6 +12,7 @@ from gpuadmin.api.v1 import (
     nodes,
     operations,
     pods,
+    readings,
     search,
     users,
 )
@@ -23,6 +24,7 @@ urlpatterns = [
     path("kubeconfig/preview", kubeconfig.PreviewKubeconfig.as_view(), name="kubeconfig-preview"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:uid>", nodes.OneNode.as_view(), name="node"),
+    path("nodes/<str:uid>/readings", readings.NodeReadings.as_view(), name="node-readings"),
     path("gpus", gpus.Gpus.as_view(), name="gpus"),
     path("gpus/<str:uuid>", gpus.OneGpu.as_view(), name="gpu"),
     path("pods", pods.Pods.as_view(), name="pods"),

@@ -7,12 +7,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from gpuadmin.ledger.queries import DEFAULT_RANGE, RANGES, readings
 from gpuadmin.operations.queries import operations_on
 from gpuadmin.operations.reversals import standing_on
 from gpuadmin.web.forms.filters import Option, chips, read_filters, read_sort, with_query
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import node_page
 from gpuadmin.web.pictures.blocks import boxes
+from gpuadmin.web.pictures.charts import charts, ranges
 from gpuadmin.web.pictures.node_table import NodeRow, node_row, ordered, summary
 from gpuadmin.web.pictures.operations import standing
 from gpuadmin.web.pictures.states import agent_reason, agent_words, node_states
@@ -115,6 +117,9 @@ def node(request: HttpRequest, here: Here, name: str) -> Page:
     own, others = node_page.labels(record)
     operations = operations_on(here.cluster, "node", record.node.uid)[:EVENTS]
     xids = xids_of(record.node, EVENTS)
+    span = request.GET.get("range", "")
+    span = span if span in RANGES else DEFAULT_RANGE
+    hours = readings([gpu.pk for gpu in record.gpus], span, here.now)
     return Page(
         "node.html",
         {
@@ -128,6 +133,8 @@ def node(request: HttpRequest, here: Here, name: str) -> Page:
             "standing": standing(standing_on(here.cluster, record.node.uid, here.now)),
             "namespaces": sorted(colours.of.items()),
             "resources": node_page.resources(record),
+            "hours": charts(record.gpus, hours),
+            "ranges": ranges(span),
             "pods": node_page.pods(record, drawn),
             "taints": node_page.taints(record),
             "conditions": node_page.conditions(record),
