@@ -16,9 +16,9 @@ from gpuadmin.agents.discovery import AgentPod, agent_pod, daemonset_uid
 from gpuadmin.collect.convert import node_columns, pod_columns
 from gpuadmin.fleet.fitting import fit
 from gpuadmin.fleet.models import Node
-from gpuadmin.fleet.nodes import MIG_STATE
 from gpuadmin.kube import structs
 from gpuadmin.kube.objects import Unreadable, reader
+from gpuadmin.planning.labels import MIG_STATE
 from gpuadmin.workloads.models import Pod
 
 

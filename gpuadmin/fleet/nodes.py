@@ -13,8 +13,8 @@ from django.db.models import Q
 from gpuadmin.fleet.models import AgentState, Cluster, Node, NodeResource
 from gpuadmin.fleet.upsert import Upsert, present
 from gpuadmin.planning.facts import ResourceRow
+from gpuadmin.planning.labels import MIG_STATE
 
-MIG_STATE = "nvidia.com/mig.config.state"
 _NODES = Upsert(
     Node,
     key=("cluster_id", "uid"),

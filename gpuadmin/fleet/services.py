@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +11,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from gpuadmin.fleet.fitting import fit, plain
-from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node, NodeResource
-from gpuadmin.planning.facts import ResourceRow
-from gpuadmin.planning.labels import MIG_STATE
+from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node
 
 TURN_SHARE = 0.8  # of an interval: a beat's own jitter costs no cycle
 
@@ -82,55 +80,11 @@ def beat(
     )
 
 
-def store_node(cluster: Cluster, uid: str, columns: Mapping[str, Any], now: datetime) -> bool:
-    """Insert or update one node by uid; True when anything that we keep has changed.
-
-    A name's former holder goes when a new uid takes it (C40).
-    """
-    node = Node.objects.filter(cluster=cluster, uid=uid).first()
-    if node is not None and node.gone_at is None:
-        changed = [name for name, value in columns.items() if getattr(node, name) != value]
-        if not changed:
-            return False
-    Node.objects.filter(cluster=cluster, name=columns["name"], gone_at__isnull=True).exclude(
-        uid=uid
-    ).update(gone_at=now)
-    values = {**columns, "observed_at": now, "gone_at": None}
-    values["mig_state_since"] = _mig_state_since(node, columns["labels"], now)
-    Node.objects.update_or_create(cluster=cluster, uid=uid, defaults=values)
-    return True
-
-
-def _mig_state_since(
-    node: Node | None, labels: Mapping[str, str], now: datetime
-) -> datetime | None:
-    """A label has no time of its own: it is as old as we have seen it read so."""
-    state = labels.get(MIG_STATE)
-    if node is not None and node.labels.get(MIG_STATE) == state:
-        return node.mig_state_since
-    return now if state else None
-
-
 def forget_nodes(cluster: Cluster, now: datetime, *, uids: Iterable[str]) -> None:
     """These nodes are gone. Their rows stay: history hangs on them."""
     Node.objects.filter(cluster=cluster, uid__in=list(uids), gone_at__isnull=True).update(
         gone_at=now
     )
-
-
-def store_resources(node: Node, rows: Iterable[ResourceRow], now: datetime) -> None:
-    """Replace a node's resource rows by what was just counted; unchanged rows are left alone."""
-    wanted = {row.name: row for row in rows}
-    known = {row.name: row for row in node.resources.all()}
-    for name in set(known) - set(wanted):
-        known[name].delete()
-    for name, row in wanted.items():
-        values = _resource_columns(row)
-        old = known.get(name)
-        if old is None:
-            NodeResource.objects.create(node=node, name=name, observed_at=now, **values)
-        elif any(getattr(old, field) != value for field, value in values.items()):
-            NodeResource.objects.filter(pk=old.pk).update(observed_at=now, **values)
 
 
 def set_agent(node: Node, status: str, reason: str, now: datetime, **columns: Any) -> AgentState:
@@ -206,18 +160,3 @@ def _open(cluster: Cluster, fact: FindingFact, now: datetime) -> None:
         last_seen=now,
         **fact.columns(),
     )
-
-
-def _resource_columns(row: ResourceRow) -> dict[str, Any]:
-    return {
-        "unit": row.unit,
-        "physical": row.physical,
-        "capacity": row.capacity,
-        "allocatable": row.allocatable,
-        "requested": row.requested,
-        "free": row.free,
-        "free_now": row.free_now,
-        "over_committed": row.over_committed,
-        "unavailable": row.unavailable,
-        "note": row.note or "",
-    }

@@ -14,7 +14,7 @@ from agent.contract.report import Device, Gpu, MigInstance, PodDevices, Process,
 from gpuadmin.agents.client import Answer, Endpoint, Outcome
 from gpuadmin.collect.reports import take
 from gpuadmin.fleet import models
-from gpuadmin.fleet.services import ensure_cluster, store_node
+from gpuadmin.fleet.services import ensure_cluster
 from gpuadmin.ledger.models import XidEvent
 from gpuadmin.ledger.services import keep_partitions
 from gpuadmin.planning.facts import Use
@@ -44,7 +44,9 @@ class Fleet:
             "allocatable": {GPU: 4},
             "is_gpu_node": True,
         }
-        store_node(self.cluster, "uid-n1", columns, self.now)
+        models.Node.objects.update_or_create(
+            cluster=self.cluster, uid="uid-n1", defaults={**columns, "observed_at": self.now}
+        )
         self.node = models.Node.objects.get()
         self.sequence = 0
 

@@ -19,7 +19,7 @@ from agent.contract.report import Device, Gpu, MigInstance, PodDevices, Process,
 from gpuadmin.agents.client import Answer, Endpoint, Outcome
 from gpuadmin.collect import poll, reports
 from gpuadmin.fleet import models
-from gpuadmin.fleet.services import ensure_cluster, store_node
+from gpuadmin.fleet.services import ensure_cluster
 from gpuadmin.ledger.models import XidEvent
 from gpuadmin.ledger.services import keep_partitions
 from tests.collect.test_reports import GPU, card, readings
@@ -36,7 +36,11 @@ class Fleet:
         keep_partitions(self.now, 48)
         for name in names:
             columns = {"name": name, "ready": True, "info": {"bootID": "boot"}, "labels": {}}
-            store_node(self.cluster, f"uid-{name}", columns, self.now)
+            models.Node.objects.update_or_create(
+                cluster=self.cluster,
+                uid=f"uid-{name}",
+                defaults={**columns, "observed_at": self.now},
+            )
             node = models.Node.objects.get(name=name)
             models.AgentState.objects.create(
                 node=node, status="unreachable", since=self.now, pod_uid=f"pod-{name}",
