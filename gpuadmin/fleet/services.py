@@ -13,6 +13,8 @@ from django.db import connection, transaction
 from gpuadmin.fleet.fitting import fit, plain
 from gpuadmin.fleet.models import AgentState, Cluster, Finding, Heartbeat, Node
 
+SAME_AGAIN = timedelta(hours=1)  # one that comes back sooner is the same finding, counted
+_SAID = ("severity", "object_name", "node_name", "sentence", "advice")
 TURN_SHARE = 0.8  # of an interval: a beat's own jitter costs no cycle
 
 
@@ -41,8 +43,7 @@ class FindingFact:
 
     def columns(self) -> dict[str, Any]:
         """What of a finding may change while it is open."""
-        names = ("severity", "object_name", "node_name", "sentence", "advice")
-        return fit(Finding, {name: getattr(self, name) for name in names})
+        return fit(Finding, {name: getattr(self, name) for name in _SAID})
 
 
 def ensure_cluster(name: str) -> Cluster:
@@ -115,47 +116,47 @@ def sync_findings(
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtext('gpuadmin.findings'), %s)", [cluster.pk]
         )
-    rows = Finding.objects.filter(cluster=cluster, code__in=list(codes), resolved_at__isnull=True)
-    for row in rows:
-        fact = found.pop((row.code, row.object_kind, row.object_uid), None)
+    known = Finding.objects.filter(cluster=cluster, code__in=list(codes))
+    ended, changed = [], []
+    for row in known.filter(resolved_at__isnull=True):
+        fact = found.pop(_key(row), None)
         if fact is None:
-            row.resolved_at = now
-            row.save(update_fields=["resolved_at"])
-        else:
-            _refresh(row, fact, now)
-    for fact in found.values():
-        _open(cluster, fact, now)
+            ended.append(row.pk)
+        elif _differs(row, fact):
+            row.last_seen = now
+            changed.append(row)
+    known.filter(resolved_at__isnull=True).exclude(pk__in=ended).update(last_seen=now)
+    known.filter(pk__in=ended).update(resolved_at=now)
+    young = known.filter(resolved_at__isnull=False, last_seen__gt=now - SAME_AGAIN)
+    for row in young.order_by("-last_seen") if found else ():
+        fact = found.pop(_key(row), None)
+        if fact is not None:
+            _differs(row, fact)
+            row.resolved_at, row.last_seen, row.count = None, now, row.count + 1
+            changed.append(row)
+    Finding.objects.bulk_update(changed, [*_SAID, "resolved_at", "last_seen", "count"], 500)
+    Finding.objects.bulk_create((_new(cluster, fact, now) for fact in found.values()), 500)
 
 
-def _refresh(row: Finding, fact: FindingFact, now: datetime) -> None:
-    row.last_seen = now
+def _key(row: Finding) -> tuple[str, str, str]:
+    return row.code, row.object_kind, row.object_uid
+
+
+def _differs(row: Finding, fact: FindingFact) -> bool:
+    """Bring ``row`` in line with ``fact``; whether that changed anything."""
+    before = [getattr(row, name) for name in _SAID]
     for name, value in fact.columns().items():
         setattr(row, name, value)
-    row.save()
+    return before != [getattr(row, name) for name in _SAID]
 
 
-def _open(cluster: Cluster, fact: FindingFact, now: datetime) -> None:
-    """A finding that comes back soon is the same one again, with a count (no flapping rows)."""
-    before = (
-        Finding.objects.filter(
-            cluster=cluster,
-            code=fact.code,
-            object_kind=fact.object_kind,
-            object_uid=fact.uid,
-        )
-        .order_by("-last_seen")
-        .first()
-    )
-    if before is not None and (now - before.last_seen).total_seconds() < 3600:
-        before.resolved_at = None
-        before.count += 1
-        _refresh(before, fact, now)
-        return
-    Finding.objects.create(
+def _new(cluster: Cluster, fact: FindingFact, now: datetime) -> Finding:
+    code, kind, uid = fact.key
+    return Finding(
         cluster=cluster,
-        code=fact.code,
-        object_kind=fact.object_kind,
-        object_uid=fact.uid,
+        code=code,
+        object_kind=kind,
+        object_uid=uid,
         first_seen=now,
         last_seen=now,
         **fact.columns(),
