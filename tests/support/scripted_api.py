@@ -37,6 +37,7 @@ class ScriptedApi:
         self.nodes = Collection()
         self.pods = Collection()
         self.daemonset: Json | int = 404
+        self.events: list[Json] | int = []
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self})
         )
@@ -100,6 +101,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif url.path.endswith("/daemonsets/gpuadmin-agent"):
             found = self.api.daemonset
             self.answer(*((found, {}) if isinstance(found, int) else (200, found)))
+        elif url.path.endswith("/events"):
+            told = self.api.events
+            self.answer(*((told, {}) if isinstance(told, int) else (200, {"items": told})))
         elif url.path in ("/api/v1/nodes", "/api/v1/pods"):
             collection = self.api.nodes if url.path.endswith("nodes") else self.api.pods
             (self.watch if "watch" in query else self.list)(collection, query)

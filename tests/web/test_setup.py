@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from html import unescape
 from pathlib import Path
 from threading import Event
 
@@ -15,12 +16,13 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from gpuadmin.accounts.roles import Role
-from gpuadmin.fleet.models import Cluster, Heartbeat
+from gpuadmin.fleet.models import AgentState, Cluster, Heartbeat
 from gpuadmin.kube.access import Answer, Identity
 from gpuadmin.web.needs import needs, our_components
 from gpuadmin.web.pictures.setup import component_lines
 from gpuadmin.web.views import setup
 from tests.operations.world import simulated_api
+from tests.support.scripted_api import ScriptedApi
 from tests.web.conftest import signed_in
 from tests.web.test_pages import text
 
@@ -118,3 +120,49 @@ def test_a_cluster_that_does_not_answer_in_time_is_not_known_yet(
     hangs.set()
     assert "It has not answered yet" in read
     assert "not asked yet" in read
+
+
+def test_c24_a_node_without_an_agent_stands_with_the_cause_the_text_and_a_line(
+    cluster: Cluster, viewer: Client, settings: Settings, tmp_path: Path
+) -> None:
+    refusal = 'violates PodSecurity "baseline:latest": hostPath volumes (volumes "proc")'
+    with ScriptedApi() as api:
+        settings.KUBECONFIG = str(api.kubeconfig(tmp_path / "kubeconfig"))
+        tolerant = {"tolerations": [{"operator": "Exists"}]}
+        api.daemonset = {
+            "spec": {"template": {"spec": tolerant}},
+            "status": {"desiredNumberScheduled": 12, "currentNumberScheduled": 11},
+        }
+        api.events = [{"reason": "FailedCreate", "message": refusal}]
+        page = unescape(viewer.get("/setup").content.decode())
+    cause = "at the level baseline:latest, refuses its pod: hostPath volumes."
+    assert re.search(
+        rf"t4-01</a>: No agent.*<summary>[^<]*{cause}</summary>{re.escape(refusal)}", page
+    )
+    assert "kubectl label namespace gpuadmin pod-security" in page
+
+
+def test_c24_without_the_right_to_read_events_the_line_still_stands(
+    cluster: Cluster, viewer: Client, settings: Settings, tmp_path: Path
+) -> None:
+    with ScriptedApi() as api:
+        settings.KUBECONFIG = str(api.kubeconfig(tmp_path / "kubeconfig"))
+        api.daemonset = {
+            "spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}},
+            "status": {"desiredNumberScheduled": 12, "currentNumberScheduled": 11},
+        }
+        api.events = 403
+        page = viewer.get("/setup").content.decode()
+    assert "nothing says why" in page
+    assert "kubectl describe daemonset gpuadmin-agent -n gpuadmin" in page
+
+
+def test_an_agent_that_does_not_answer_stands_with_its_reason_and_a_line(
+    cluster: Cluster, viewer: Client
+) -> None:
+    AgentState.objects.filter(node__name="h100-01").update(
+        status="unreachable", reason="No answer within 3 s.", pod_name="gpuadmin-agent-x"
+    )
+    page = viewer.get("/setup").content.decode()
+    assert "No answer within 3 s" in page
+    assert "kubectl logs gpuadmin-agent-x -n gpuadmin --tail=50" in page

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from gpuadmin.fleet.models import Heartbeat
+from django.conf import settings
+
+from gpuadmin.fleet.models import AgentState, Heartbeat
 from gpuadmin.kube.access import Answer, Identity, Need, grant_command
 from gpuadmin.kube.capabilities import Component
+from gpuadmin.planning.absence import Absence, Daemons, why_absent
+from gpuadmin.planning.taints import Taint
 from gpuadmin.web.pictures import states
 from gpuadmin.web.pictures.freshness import KINDS
 from gpuadmin.web.pictures.states import State, agent_reason, agent_words
@@ -61,10 +65,14 @@ class ComponentLine:
 
 @dataclass(frozen=True)
 class AgentLine:
+    """One node without readings. ``command`` is a line to run, ``original`` the cluster's text."""
+
     node: str
     words: str
     reason: str
     since: datetime | None
+    command: str = ""
+    original: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,18 +148,37 @@ def unasked(needs: Sequence[Need], why: str) -> list[Answer]:
     return [Answer(need, None, why) for need in needs]
 
 
-def missing_agents(records: Iterable[NodeRecord]) -> list[AgentLine]:
-    """Each node whose agent does not report, and why."""
-    return [
-        AgentLine(
-            record.node.name,
-            agent_words(record),
-            plain(agent_reason(record)),
-            record.agent.since if record.agent else None,
-        )
-        for record in records
-        if not record.agent_current
-    ]
+def missing_agents(records: Iterable[NodeRecord], daemons: Daemons | None) -> list[AgentLine]:
+    """Each node whose agent does not report, and why; ``daemons`` is None where it is unread."""
+    return [_agent_line(record, daemons) for record in records if not record.agent_current]
+
+
+def _agent_line(record: NodeRecord, daemons: Daemons | None) -> AgentLine:
+    node, agent = record.node, record.agent
+    missing = agent is None or agent.status == AgentState.Status.MISSING
+    if missing and daemons:
+        taints = [Taint.of(taint) for taint in node.taints]
+        why = why_absent(node.name, node.labels, taints, daemons)
+    else:
+        why = Absence(agent_reason(record), _look(agent))
+    return AgentLine(
+        node.name,
+        agent_words(record),
+        plain(why.sentence),
+        agent.since if agent else None,
+        plain(why.command),
+        plain(why.original),
+    )
+
+
+def _look(agent: AgentState | None) -> str:
+    """The line that shows more of an agent that is there and does not report."""
+    where = f"-n {settings.NAMESPACE}"
+    if agent is None or agent.status == AgentState.Status.MISSING or not agent.pod_name:
+        return f"kubectl get daemonset {settings.AGENT_DAEMONSET} {where}"
+    if agent.status == AgentState.Status.NOT_RUNNING:
+        return f"kubectl describe pod {agent.pod_name} {where}"
+    return f"kubectl logs {agent.pod_name} {where} --tail=50"
 
 
 def processes(beats: Iterable[Heartbeat], now: datetime) -> list[Process]:

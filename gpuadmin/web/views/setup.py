@@ -13,11 +13,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from gpuadmin.accounts.roles import Permission
+from gpuadmin.collect.absence import read_daemons
 from gpuadmin.fleet.kubeconfigs import given_for
 from gpuadmin.fleet.sources import Source, source_of
 from gpuadmin.kube.access import Answer, Identity, Remembered, review, whoami
 from gpuadmin.kube.client import KubeClient
 from gpuadmin.kube.errors import KubeError
+from gpuadmin.planning.absence import Daemons
 from gpuadmin.web.needs import needs, our_components
 from gpuadmin.web.page import Here, Page, page
 from gpuadmin.web.pictures import setup as pictures
@@ -35,6 +37,7 @@ class Access:
     identity: Identity
     answers: list[Answer]
     at: datetime | None = None
+    daemons: Daemons | None = None
 
 
 @require_safe
@@ -42,7 +45,7 @@ class Access:
 def setup(request: HttpRequest, here: Here) -> Page:
     access = _access(source_of(here.cluster))() or _not_yet()
     records = gpu_records(here.cluster, here.now)
-    missing = pictures.missing_agents(records)
+    missing = pictures.missing_agents(records, access.daemons)
     return Page(
         "setup.html",
         {
@@ -86,4 +89,5 @@ def _ask(source: Source) -> Access:
     identity = whoami(client)
     if identity.version is None:  # it does not answer: nine more questions would only hang as well
         return Access(identity, pictures.unasked(wanted, identity.error), now)
-    return Access(identity, review(client, wanted), now)
+    daemons = read_daemons(client, settings.NAMESPACE, settings.AGENT_DAEMONSET)
+    return Access(identity, review(client, wanted), now, daemons)
