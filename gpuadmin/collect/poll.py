@@ -11,6 +11,7 @@ from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
 from gpuadmin.agents.client import Answer, Endpoint, ask
+from gpuadmin.collect.releases import releases
 from gpuadmin.collect.reports import refuse, take
 from gpuadmin.collect.steady import Came, steady, store
 from gpuadmin.fleet.models import AgentState, Cluster, Heartbeat
@@ -18,12 +19,18 @@ from gpuadmin.fleet.services import beat
 from gpuadmin.ledger.services import keep_partitions
 
 log = logging.getLogger(__name__)
-SHARD_NODES = 250
+SHARD_NODES = 1000
+# Of a thousand nodes their labels and capacities cost more than all their agents' rows.
+READ = (
+    *(field.name for field in AgentState._meta.concrete_fields if field.name != "node"),
+    "node__name",
+    "node__info",
+)
 NOT_ASKED = (AgentState.Status.MISSING, AgentState.Status.NOT_RUNNING)
 
 
 def shards(cluster: Cluster) -> list[list[int]]:
-    """The ids of nodes to ask, in shards of at most 250."""
+    """The ids of nodes to ask, in shards of at most a thousand."""
     found = AgentState.objects.filter(
         node__cluster=cluster, node__gone_at__isnull=True, address__isnull=False, port__isnull=False
     ).exclude(status__in=NOT_ASKED)
@@ -36,17 +43,27 @@ def poll_shard(node_ids: Iterable[int]) -> Counter[str]:
 
     A node whose answer can't be stored is logged and left to the next cycle; the others go on.
     """
-    states = AgentState.objects.filter(node_id__in=list(node_ids)).select_related("node")
+    states = (
+        AgentState.objects.filter(node_id__in=list(node_ids)).select_related("node").only(*READ)
+    )
+    now = timezone.now()
     by_pod = {state.pod_uid: state for state in states if state.address and state.port}
+    to_release = releases((state.node_id for state in by_pod.values()), now)
     endpoints = [
-        Endpoint(state.pod_uid, state.node.name, state.address or "", state.port or 0)
+        Endpoint(
+            state.pod_uid,
+            state.node.name,
+            state.address or "",
+            state.port or 0,
+            to_release.get(state.node_id),
+        )
         for state in by_pod.values()
     ]
     outcome: Counter[str] = Counter()
     answers = ask(
         endpoints,
         secret=settings.AGENT_SECRET,
-        unix_seconds=timezone.now().timestamp(),
+        unix_seconds=now.timestamp(),
         timeout_seconds=settings.AGENT_TIMEOUT_SECONDS,
     )
     for handful in answers:

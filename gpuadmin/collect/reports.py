@@ -80,8 +80,10 @@ def _elsewhere(node: Node, report: Report, now: datetime) -> str:
 
 def _note(node: Node, status: AgentState.Status, reason: str, now: datetime) -> str:
     """Without a good report the last true numbers stay, with their age (C38)."""
+    before = AgentState.objects.filter(node=node).values_list("status", flat=True).first()
     set_agent(node, status, plain(reason), now, asked_at=now)
-    recount(node.cluster, [node.name], now)
+    if status != before:  # an agent that goes on hanging changes no count
+        recount(node.cluster, [node.name], now)
     return status
 
 

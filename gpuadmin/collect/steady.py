@@ -21,7 +21,7 @@ from gpuadmin.collect.xids import SLACK, listens_since
 from gpuadmin.fleet import steady as fleet
 from gpuadmin.fleet.models import AgentState
 from gpuadmin.fleet.steady import AgentRow, CardRow, Standing
-from gpuadmin.ledger.services import ReadingRow, copy_readings
+from gpuadmin.ledger.services import keep_readings
 from gpuadmin.planning.reports import impossible, reading, wrong_identity
 from gpuadmin.planning.steady import at_work, read_cards, read_instances, standing
 
@@ -79,8 +79,8 @@ def store(came: Sequence[Came]) -> set[int]:
         ]
     )
     kept = [one for one in came if one.known.node_id in stored]
-    cards = [row for one in kept for row in _cards(one)]
-    fleet.store_latest(cards)
+    fleet.store_latest(row for one in kept for row in _cards(one))
+    keep_readings(fleet.CAME)
     fleet.store_instance_memory([pair for one in kept for pair in _instances(one)])
     fleet.store_processes(
         [
@@ -90,7 +90,6 @@ def store(came: Sequence[Came]) -> set[int]:
             for row in _processes(one)
         ]
     )
-    copy_readings(list(map(_raw, cards)))
     return stored
 
 
@@ -128,17 +127,6 @@ def _processes(one: Came) -> Iterator[tuple[int, str | None, int]]:
         told = gpu.processes
         text = None if told is None else msgspec.json.encode(told).decode()
         yield gpu_id, text, gpu.unreadable_processes
-
-
-def _raw(card: CardRow) -> ReadingRow:
-    return ReadingRow(
-        at=card.at,
-        gpu_id=card.gpu_id,
-        memory_used_bytes=card.memory_used_bytes,
-        power_watts=card.power_watts,
-        utilization_percent=card.utilization_percent,
-        temperature_celsius=card.temperature_celsius,
-    )
 
 
 def _whole(value: float | None) -> int | None:

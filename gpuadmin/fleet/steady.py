@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -35,8 +35,7 @@ class AgentRow:
     clock_skew_seconds: float
 
 
-@dataclass(frozen=True)
-class CardRow:
+class CardRow(NamedTuple):
     """One card's readings; None is unknown. ``idle``: True held and unused, False not, None not
     known, so that what was known stays (C28)."""
 
@@ -59,16 +58,25 @@ UPDATE fleet_agentstate AS known
    AND node.id = came.node_id AND node.gone_at IS NULL
 RETURNING known.node_id
 """
-_CARDS = """
+# The readings travel once: latest and raw ones are both taken from this table.
+CAME = "came_readings"
+_TABLE = f"""
+CREATE TEMPORARY TABLE IF NOT EXISTS {CAME} (
+    gpu_id bigint, at timestamptz, memory_used_bytes bigint, utilization_percent smallint,
+    temperature_celsius smallint, power_watts float8, idle boolean
+) ON COMMIT DELETE ROWS;
+DELETE FROM {CAME};
+"""  # noqa: S608 - the name is ours
+_CARDS = f"""
 UPDATE fleet_gpu AS card
-   SET read_at = came.at, memory_used_bytes = came.memory, utilization_percent = came.used,
-       temperature_celsius = came.heat, power_watts = came.power,
+   SET read_at = came.at, memory_used_bytes = came.memory_used_bytes,
+       utilization_percent = came.utilization_percent,
+       temperature_celsius = came.temperature_celsius, power_watts = came.power_watts,
        idle_since = CASE WHEN came.idle THEN COALESCE(card.idle_since, came.at)
                          WHEN came.idle IS NULL THEN card.idle_since END
-  FROM unnest(%s::bigint[], %s::timestamptz[], %s::bigint[], %s::smallint[], %s::smallint[],
-              %s::float8[], %s::boolean[]) AS came(id, at, memory, used, heat, power, idle)
- WHERE card.id = came.id
-"""
+  FROM {CAME} AS came
+ WHERE card.id = came.gpu_id
+"""  # noqa: S608 - the name is ours
 _INSTANCES = """
 UPDATE fleet_miginstance AS each SET memory_used_bytes = came.memory
   FROM unnest(%s::bigint[], %s::bigint[]) AS came(id, memory)
@@ -110,18 +118,14 @@ def still_standing(rows: Sequence[AgentRow]) -> set[int]:
         return {node_id for (node_id,) in cursor.fetchall()}
 
 
-def store_latest(cards: Sequence[CardRow]) -> None:
-    """The cards' latest readings."""
-    columns: list[list[Any]] = [
-        [card.gpu_id for card in cards],
-        [card.at for card in cards],
-        [card.memory_used_bytes for card in cards],
-        [card.utilization_percent for card in cards],
-        [card.temperature_celsius for card in cards],
-        [card.power_watts for card in cards],
-        [card.idle for card in cards],
-    ]
-    _run(_CARDS, columns)
+def store_latest(cards: Iterable[CardRow]) -> None:
+    """The cards' latest readings. Until the end of the transaction they are in the table CAME."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLE)
+        with cursor.copy(f"COPY {CAME} FROM STDIN") as copy:
+            for card in cards:
+                copy.write_row(card)
+        cursor.execute(_CARDS)
 
 
 def store_instance_memory(used: Sequence[tuple[int, int | None]]) -> None:

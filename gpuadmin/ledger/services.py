@@ -52,6 +52,14 @@ def copy_readings(rows: Sequence[ReadingRow]) -> None:
             )
 
 
+def keep_readings(table: str) -> None:
+    """Store what is in a table of ours with these columns already. Partitions as above."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO ledger_reading ({_COLUMNS}) SELECT {_COLUMNS} FROM {table}"  # noqa: S608
+        )
+
+
 def keep_partitions(now: datetime, keep_hours: int) -> list[str]:
     """Make today's and the next two days' partitions, drop those past ``keep_hours``.
 
