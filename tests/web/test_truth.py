@@ -45,7 +45,7 @@ def test_the_node_of_a_silent_agent_shows_its_last_values_dimmed_with_their_age(
     assert 'class="old"' not in html(viewer, "/nodes/h100-01")
 
 
-def test_without_an_agent_nobody_says_which_of_the_cards_are_held(
+def test_c24_without_an_agent_nobody_says_which_of_the_cards_are_held(
     cluster: Cluster, viewer: Client
 ) -> None:
     labels = re.findall(r'aria-label="(t4-01 GPU [^"]+)"', html(viewer, "/nodes/t4-01"))
