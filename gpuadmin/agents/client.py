@@ -17,7 +17,7 @@ from enum import StrEnum
 import aiohttp
 import msgspec
 
-from agent.contract.report import TOKEN_HEADER, Report, decode_report
+from agent.contract.report import TOKEN_HEADER, ReleaseRequest, Report, decode_report
 from agent.contract.token import make_token
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where one agent is and which pod on which node it must be."""
+    """Where one agent is and which pod on which node it must be.
+
+    With ``release`` it is told to let go of NVML before it is asked (C18).
+    """
 
     pod_uid: str
     node_name: str
     address: str
     port: int
+    release: ReleaseRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -126,12 +130,16 @@ async def _ask_one(
     session: aiohttp.ClientSession, endpoint: Endpoint, token: str, timeout_seconds: float
 ) -> Answer:
     host = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
-    url = f"http://{host}:{endpoint.port}/v1/report"
+    url = f"http://{host}:{endpoint.port}/v1"
+    headers = {TOKEN_HEADER: token}
     try:
-        async with session.get(
-            url, headers={TOKEN_HEADER: token}, allow_redirects=False
-        ) as response:
-            return await _read(endpoint, response)
+        async with asyncio.timeout(timeout_seconds):
+            if endpoint.release is not None:
+                await _release(session, endpoint, url, headers)
+            async with session.get(
+                f"{url}/report", headers=headers, allow_redirects=False
+            ) as response:
+                return await _read(endpoint, response)
     except TimeoutError:
         return Answer(
             endpoint,
@@ -141,6 +149,18 @@ async def _ask_one(
     except (aiohttp.ClientError, OSError, ValueError) as error:
         reason = f"It can't be reached at {endpoint.address}:{endpoint.port}: {_short(error)}"
         return Answer(endpoint, Outcome.UNREACHABLE, reason=reason)
+
+
+async def _release(
+    session: aiohttp.ClientSession, endpoint: Endpoint, url: str, headers: dict[str, str]
+) -> None:
+    """Whether it let go is in the report that follows; a refusal is in our log as well."""
+    body = msgspec.json.encode(endpoint.release)
+    async with session.post(
+        f"{url}/release", data=body, headers=headers, allow_redirects=False
+    ) as response:
+        if response.status != 200:
+            log.warning("Agent of %s: HTTP %d to a release", endpoint.node_name, response.status)
 
 
 async def _read(endpoint: Endpoint, response: aiohttp.ClientResponse) -> Answer:

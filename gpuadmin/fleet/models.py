@@ -167,6 +167,7 @@ class AgentState(models.Model):
     cuda_version = models.CharField(max_length=20, blank=True)
     pods_error = models.TextField(blank=True)
     xid_sequence = models.BigIntegerField(default=0)
+    change_since = models.DateTimeField(null=True)  # its node's labels signal a change (C18) since
     # What the last whole store of a report left: see fleet.steady. No digest: the next is whole.
     digest = models.CharField(max_length=32, blank=True)
     processes_digest = models.CharField(max_length=32, blank=True)

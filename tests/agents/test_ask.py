@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import threading
 import time
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from agent.contract.report import TOKEN_HEADER, Report
+from agent.contract.report import TOKEN_HEADER, ReleaseRequest, Report
 from agent.contract.token import token_hour
 from gpuadmin.agents.client import Answer, Endpoint, Outcome, ask
 
@@ -111,6 +112,34 @@ def test_an_agent_that_hangs_or_drips_costs_one_timeout_and_no_other_agent_waits
         assert time.monotonic() - begun < 1.1 + 0.3
     assert [answer.outcome for answer in late] == [Outcome.UNREACHABLE] * 2
     assert "within 1 s" in late[0].reason
+
+
+def test_c18_an_agent_is_told_to_let_go_before_it_is_asked_and_a_refusal_does_not_hide_it() -> None:
+    said: list[bytes] = []
+
+    def speak(connection: socket.socket, request: bytes) -> None:
+        said.append(request)
+        connection.sendall(
+            http(b"", "503 Busy", "Connection: close\r\n") if request[:4] == b"POST" else GOOD
+        )
+
+    with server(speak) as at:
+        release = ReleaseRequest(seconds=45, reason="a change")
+        [answer] = asked(dataclasses.replace(at, release=release))
+    assert answer.outcome is Outcome.OK
+    assert [request.split(b" HTTP")[0] for request in said] == [
+        b"POST /v1/release",
+        b"GET /v1/report",
+    ]
+    assert b'{"seconds":45,"reason":"a change"}' in said[0]
+
+
+def test_an_agent_that_hangs_on_a_release_costs_one_timeout_not_two() -> None:
+    with server(hang) as at:
+        begun = time.monotonic()
+        [answer] = asked(dataclasses.replace(at, release=ReleaseRequest(seconds=45, reason="x")))
+    assert answer.outcome is Outcome.UNREACHABLE
+    assert time.monotonic() - begun < 1.3
 
 
 def test_an_endless_body_is_cut_at_the_cap() -> None:
