@@ -13,7 +13,7 @@ from tests.support.processes import ROOT
 
 CASES = {
     "C01", "C02", "C06", "C08", "C09", "C11", "C13", "C18", "C20", "C21", "C22",
-    "C24", "C25", "C27", "C28", "C30", "C36", "C38", "C43", "C45",
+    "C24", "C25", "C27", "C28", "C29", "C30", "C36", "C38", "C43", "C45",
 }  # fmt: skip
 
 

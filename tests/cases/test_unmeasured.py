@@ -1,4 +1,4 @@
-"""C27 and C28: what can't be measured is null with its reason, never 0, from NVML to the page."""
+"""C27 to C29: what can't be measured is null with its reason, never 0, from NVML to the page."""
 
 from __future__ import annotations
 
@@ -101,3 +101,18 @@ def _cut(**changes: object) -> object:
 
 def _memory(instance: Json) -> tuple[int, int]:
     return instance["memory_used_bytes"] // MIB, instance["memory_total_bytes"] // MIB
+
+
+def test_c29_lying_processes_leave_the_cards_own_memory(line: StartLine, console: Console) -> None:
+    """Each process says more than the card says; what is shown is what the card says."""
+    lying = [
+        SimProcess(pid=1184, memory_used_bytes=900 * MIB),
+        SimProcess(pid=0, memory_used_bytes=4294967295),
+        SimProcess(pid=4294967295, memory_used_bytes=None),
+        SimProcess(pid=20884, memory_used_bytes=512 * MIB),
+    ]
+    n = line(card(0, processes=lying, memory_used_bytes=700 * MIB))
+    n.poll()
+
+    assert n.gpus[0]["reading"]["memory_used_bytes"] == 700 * MIB
+    assert "4294967295" not in console.page("/nodes/h100-01").html
