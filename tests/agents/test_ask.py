@@ -147,6 +147,15 @@ def test_an_endless_body_is_cut_at_the_cap() -> None:
     assert (answer.outcome, answer.reason) == (Outcome.BAD_ANSWER, "It sent more than 1024 KiB.")
 
 
+def test_a_million_cards_are_cut_at_the_cap_and_not_read() -> None:
+    card = b'{"index":0,"uuid":"GPU-0"},'
+    whole = msgspec.json.encode(REPORT)
+    body = whole.replace(b'"gpus":[]', b'"gpus":[' + (card * 1_000_000)[:-1] + b"]")
+    assert len(body) > 20_000_000
+    answer = answer_of(says(http(body)))
+    assert (answer.outcome, answer.reason) == (Outcome.BAD_ANSWER, "It sent more than 1024 KiB.")
+
+
 def test_garbage_is_a_bad_answer_with_the_reason() -> None:
     bad = [
         http(b"<html>"),
