@@ -152,6 +152,7 @@ def _environ(runtime: Path) -> dict[str, str]:
             "GPUADMIN_SECRET_KEY": _kept_secret("secret-key"),
             "GPUADMIN_AGENT_SECRET": _kept_secret("agent-secret"),
             "GPUADMIN_LOOPBACK_AGENTS": "true",
+            "GPUADMIN_RELEASE_LIMIT_SECONDS": "0",  # its stuck MIG change is older than that
             "GPUADMIN_REDIS_URL": Valkey(runtime / "valkey.sock").url,
             "GPUADMIN_KUBECONFIG": str(HOME / "kubeconfig"),
             "PYTHONPATH": str(ROOT),

@@ -247,6 +247,12 @@ AGENT_TIMEOUT_SECONDS = Setting(
 POLL_SECONDS = Setting(
     "GPUADMIN_POLL_SECONDS", number(5, 3600), 15, "Seconds between two readings of every agent."
 )
+RELEASE_LIMIT_SECONDS = Setting(
+    "GPUADMIN_RELEASE_LIMIT_SECONDS",
+    number(0, 86400),
+    1800,
+    "Seconds for which agents let go of NVML while labels signal a change of MIG or driver.",
+)
 OPERATION_LEASE_SECONDS = Setting(
     "GPUADMIN_OPERATION_LEASE_SECONDS",
     number(20, 600),

@@ -22,7 +22,7 @@ from agent.contract.token import make_token
 
 log = logging.getLogger(__name__)
 MAX_BODY_BYTES = 1024 * 1024
-CONCURRENCY = 256
+CONCURRENCY = 512
 GATHER_SECONDS = 0.3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 
 from django.conf import settings
 from django.db import DatabaseError, OperationalError
@@ -74,16 +75,24 @@ def poll_shard(node_ids: Iterable[int]) -> Counter[str]:
 def _store(by_pod: Mapping[str, AgentState], handful: list[Answer]) -> Iterator[str]:
     """The status of each answer: steady reports together, the others one by one."""
     now = timezone.now()
-    calm = {
-        came.known.node_id: came
-        for answer in handful
-        if answer.report is not None
-        and (came := steady(by_pod[answer.endpoint.pod_uid], answer.report, now)) is not None
-    }
+    calm = {}
+    for answer in handful:
+        came = _steady(by_pod[answer.endpoint.pod_uid], answer, now)
+        if came is not None:
+            calm[came.known.node_id] = came
     stored = _store_calm(list(calm.values()))
     for answer in handful:
         node_id = by_pod[answer.endpoint.pod_uid].node_id
         yield AgentState.Status.OK if node_id in stored else _take(node_id, answer)
+
+
+def _steady(state: AgentState, answer: Answer, now: datetime) -> Came | None:
+    """Whatever an agent sent, looking at it must not stop the cycle (fault 14)."""
+    try:
+        return steady(state, answer.report, now) if answer.report is not None else None
+    except Exception:
+        log.exception("The report of node %s is odd", answer.endpoint.node_name)
+        return None
 
 
 def _store_calm(calm: list[Came]) -> set[int]:

@@ -33,7 +33,13 @@ def releases(node_ids: Iterable[int], now: datetime) -> dict[int, ReleaseRequest
             continue
         if since is None:
             begun.append(pk)
-        release = release_for(labels, since or now, now, settings.POLL_SECONDS)
+        release = release_for(
+            labels,
+            since or now,
+            now,
+            poll_seconds=settings.POLL_SECONDS,
+            limit_seconds=settings.RELEASE_LIMIT_SECONDS,
+        )
         if release is not None:
             told[pk] = release
     if begun:

@@ -14,7 +14,6 @@ from gpuadmin.planning.labels import CHANGING, MIG_STATE
 
 DEPLOY = "nvidia.com/gpu.deploy."
 PAUSED = "paused-"
-LIMIT = timedelta(minutes=30)  # a signal may be left behind; then it is no reason any more
 MIN_SECONDS = 30
 
 
@@ -31,15 +30,20 @@ def change_signalled(labels: Mapping[str, str]) -> str:
 
 
 def release_for(
-    labels: Mapping[str, str], since: datetime, now: datetime, poll_seconds: int
+    labels: Mapping[str, str],
+    since: datetime,
+    now: datetime,
+    *,
+    poll_seconds: int,
+    limit_seconds: float,
 ) -> ReleaseRequest | None:
     """What to tell the agent of a node whose labels signal a change ``since`` that time.
 
     Each poll renews it; it outlives two polls that fail, and ends by itself soon after the signal.
-    None without a signal, and once it has stood for LIMIT.
+    None without a signal, and once it has stood for ``limit_seconds``: it may be left behind.
     """
     reason = change_signalled(labels)
-    if not reason or now - since >= LIMIT:
+    if not reason or now - since >= timedelta(seconds=limit_seconds):
         return None
     seconds = min(MAX_RELEASE_SECONDS, max(MIN_SECONDS, 3 * poll_seconds))
     return ReleaseRequest(seconds=seconds, reason=reason)

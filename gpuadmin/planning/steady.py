@@ -33,13 +33,21 @@ def standing(report: Report) -> str:
         report.pods,
         [_card(gpu) for gpu in report.gpus],
     )
-    return hashlib.blake2b(_ENCODER.encode(about), digest_size=16).hexdigest()
+    return _digest(about)
 
 
 def at_work(report: Report) -> str:
     """A digest of the processes on its cards."""
     lists = [(gpu.processes, gpu.unreadable_processes) for gpu in report.gpus]
-    return hashlib.blake2b(_ENCODER.encode(lists), digest_size=16).hexdigest()
+    return _digest(lists)
+
+
+def _digest(value: object) -> str:
+    """ "" for what has no encoding, such as half of a surrogate pair: it equals nothing."""
+    try:
+        return hashlib.blake2b(_ENCODER.encode(value), digest_size=16).hexdigest()
+    except (UnicodeEncodeError, OverflowError):
+        return ""
 
 
 def read_cards(report: Report) -> list[Gpu]:

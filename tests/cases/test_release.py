@@ -6,11 +6,10 @@ import time
 from datetime import timedelta
 
 import pytest
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 from django.db.models import F
 
 from gpuadmin.fleet.models import AgentState
-from gpuadmin.planning.release import LIMIT
 from tests.agent.door import NODE_NAME
 from tests.agent.world import card
 from tests.cases.line import BOOT, Line, StartLine
@@ -90,7 +89,8 @@ def test_c18_a_signal_that_never_clears_ends_after_half_an_hour_and_for_good(
     n = line(card(0))
     label(n, api, {CLIENT: "paused-for-mig-change"})
     n.poll("paused")
-    earlier = F("change_since") - (LIMIT - timedelta(seconds=5))
+    limit = timedelta(seconds=settings.RELEASE_LIMIT_SECONDS)
+    earlier = F("change_since") - (limit - timedelta(seconds=5))
     AgentState.objects.update(change_since=earlier)
     n.poll("paused")
     AgentState.objects.update(change_since=F("change_since") - timedelta(seconds=5))

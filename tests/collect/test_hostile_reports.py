@@ -106,7 +106,7 @@ def test_one_answer_that_breaks_storing_is_noted_and_the_others_are_stored(
         sent_at=0.0,
     ))  # fmt: skip
     models.AgentState.objects.update(pod_uid="pod-1")
-    monkeypatch.setattr(poll, "ask", lambda *_, **__: iter([bad, bad]))
+    monkeypatch.setattr(poll, "ask", lambda *_, **__: iter([[bad, bad]]))
     monkeypatch.setattr(poll, "take", broken)
     assert poll.poll_shard([fleet.node.pk]) == {"bad_answer": 2}
     assert fleet.agent.status == "bad_answer"

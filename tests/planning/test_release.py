@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gpuadmin import env
-from gpuadmin.planning.release import LIMIT, change_signalled, release_for
+from gpuadmin.planning.release import change_signalled, release_for
 
 SINCE = datetime(2026, 12, 1, 3, 0, tzinfo=UTC)
 PENDING = {"nvidia.com/mig.config.state": "pending"}
 POLL = env.POLL_SECONDS.default
+LIMIT = env.RELEASE_LIMIT_SECONDS.default
 
 
 @pytest.mark.parametrize(
@@ -48,20 +49,25 @@ def test_c18_a_change_is_signalled_by_its_state_or_by_a_paused_operand(
     ],
 )
 def test_c18_other_labels_and_none_signal_nothing(labels: dict[str, str]) -> None:
-    assert release_for(labels, SINCE, SINCE, POLL) is None
+    assert release_for(labels, SINCE, SINCE, poll_seconds=POLL, limit_seconds=LIMIT) is None
 
 
 def test_c18_a_release_outlives_two_polls_and_what_an_agent_takes_is_its_most() -> None:
     seconds = {}
     for poll in (5, POLL, 3600):
-        release = release_for(PENDING, SINCE, SINCE, poll)
+        release = release_for(PENDING, SINCE, SINCE, poll_seconds=poll, limit_seconds=LIMIT)
         assert release is not None
         seconds[poll] = release.seconds
     assert seconds == {5: 30, 15: 45, 3600: 600}
 
 
 def test_c18_it_is_renewed_for_half_an_hour_and_no_longer() -> None:
-    assert timedelta(minutes=30) == LIMIT
-    last = SINCE + LIMIT - timedelta(seconds=1)
-    assert release_for(PENDING, SINCE, last, POLL) is not None
-    assert release_for(PENDING, SINCE, SINCE + LIMIT, POLL) is None
+    assert LIMIT == 30 * 60
+    last = SINCE + timedelta(seconds=LIMIT - 1)
+    assert release_for(PENDING, SINCE, last, poll_seconds=POLL, limit_seconds=LIMIT) is not None
+    assert (
+        release_for(
+            PENDING, SINCE, SINCE + timedelta(seconds=LIMIT), poll_seconds=POLL, limit_seconds=LIMIT
+        )
+        is None
+    )
