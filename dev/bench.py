@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 IDLE_SECONDS = 60
-BENCHMARKS = ("benchmarks.watcher",)
+BENCHMARKS = ("benchmarks.watcher", "benchmarks.poll")
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 

@@ -39,7 +39,9 @@ def test_a_replay_is_listed_in_pages_and_its_events_follow() -> None:
     with Replay(generate.pages([], "NodeList"), pages, events, rate=10_000) as replay:
         client = KubeClient(Connection(replay.url, lambda: None))
         changes = stream(client, "/api/v1/pods", reader(structs.Pod), sleep=lambda _: True)
-        listed, *changed = itertools.islice(changes, 401)
+        listed = next(changes)
+        came = (one for one in changes if isinstance(one, Changed | Unreadable))
+        changed = list(itertools.islice(came, 400))
         assert replay.late_seconds < 5
     assert isinstance(listed, Listed)
     assert len(listed.items) == 1100

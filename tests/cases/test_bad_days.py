@@ -232,6 +232,7 @@ def test_a_mig_change_that_failed_is_told_at_once(watch: Watch, console: Console
 def test_a_mig_change_that_lasts_is_stuck_after_a_time_that_is_a_setting(
     line: StartLine, settings: LazySettings
 ) -> None:
+    settings.RELEASE_LIMIT_SECONDS = 0  # else its agent would rightly be paused (C18)
     n = line(card(0), labels={MIG: "all-1g.10gb", f"{MIG}.state": "pending"})
     assert not found(n.console, "mig_change", minutes=19)
     [told] = found(n.console, "mig_change", minutes=21)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import socket
 from threading import Thread
 
+import pytest
+
 from tests.cases.line import StartLine, agent_pod
 from tests.support.console import Console
+
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Trap:
