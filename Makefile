@@ -13,8 +13,8 @@ help:  ## this list
 demo: setup-demo  ## the console on a simulated cluster, at 127.0.0.1:8000 (PORT=… moves it)
 	@$(PYTHON) -m dev.demo
 
-test: setup-tests  ## every test but those of the real control plane
-	$(PYTHON) -m pytest -n auto
+test: setup-tests  ## every test but those of the real control plane (most wait for processes: 3 at once on 2 cores)
+	$(PYTHON) -m pytest -n 3
 
 check: setup-tests  ## lint, types, import rules, migrations, documents, size of the simulator
 	.venv/bin/ruff check .
