@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -13,28 +10,13 @@ from playwright.sync_api import Browser, expect
 from pytest_django.live_server_helper import LiveServer
 
 from gpuadmin.accounts.roles import Role
-from gpuadmin.kube.client import KubeClient
 from gpuadmin.operations import tasks
 from gpuadmin.operations.models import Operation, Step
 from tests.e2e.browser import enter, picture, watched
-from tests.e2e.cluster import GPU_TAINT, small_cluster, sync, worker
-from tests.operations.world import World, simulated_api
+from tests.e2e.cluster import GPU_TAINT, sync
+from tests.operations.world import World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[KubeClient]:
-    with tempfile.TemporaryDirectory(prefix="gpa-e2e-") as folder, simulated_api(Path(folder)) as c:
-        yield c
-
-
-@pytest.fixture
-def lab(
-    transactional_db: None, client: KubeClient, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
-    with worker(client, monkeypatch):
-        yield small_cluster(client, timezone.now())
 
 
 def is_cordoned(lab: World, name: str) -> bool:
